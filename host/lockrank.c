@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+#include "host/lockrank.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+const char *const lock_rank_names[NR_LOCK_RANKS] = {
+	[RANK_NONE] = "none",
+	[RANK_MMAP] = "mmap_lock",
+	[RANK_FOLIO] = "folio lock",
+	[RANK_PTL] = "page-table lock",
+	[RANK_LRU] = "lru lock",
+	[RANK_PCP] = "cpu lists lock",
+	[RANK_ZONE] = "zone lock",
+	[RANK_MACHINE] = "machine lock",
+	[RANK_WAITER] = "waiter lock",
+};
+
+#ifdef PINFOLD_DEBUG
+
+struct held_lock {
+	const void *lock;
+	enum lock_rank rank;
+	int subclass;
+	const char *file;
+	int line;
+};
+
+#define MAX_HELD 48
+
+static __thread struct held_lock held[MAX_HELD];
+static __thread int nr_held;
+
+static void print_held(const char *how, const struct held_lock *h)
+{
+	fprintf(stderr, "  %s %s/%d %p at %s:%d\n", how,
+		lock_rank_names[h->rank], h->subclass, h->lock, h->file,
+		h->line);
+}
+
+static void __noreturn lockrank_die(const char *why,
+				    const struct held_lock *new)
+{
+	fprintf(stderr, "pinfold: %s\n chain held:\n", why);
+	for (int i = 0; i < nr_held; i++)
+		print_held("held ", &held[i]);
+	print_held("wants", new);
+	fprintf(stderr, " chain allowed:\n ");
+	for (int i = 1; i < NR_LOCK_RANKS; i++)
+		fprintf(stderr, " %s%s", i > 1 ? "-> " : "",
+			lock_rank_names[i]);
+	fprintf(stderr, "\n");
+	abort();
+}
+
+void lockrank_acquire(const void *lock, enum lock_rank rank, int subclass,
+		      bool trylock, const char *file, int line)
+{
+	struct held_lock new = { lock, rank, subclass, file, line };
+
+	for (int i = 0; i < nr_held; i++) {
+		const struct held_lock *h = &held[i];
+
+		if (h->lock == lock && h->rank == rank)
+			lockrank_die("lock taken twice by one thread", &new);
+		if (trylock || h->rank < rank)
+			continue;
+		if (h->rank > rank || h->subclass >= subclass)
+			lockrank_die("lock order reversal", &new);
+	}
+	if (nr_held == MAX_HELD)
+		lockrank_die("too many locks held by one thread", &new);
+	held[nr_held++] = new;
+}
+
+void lockrank_release(const void *lock, enum lock_rank rank,
+		      const char *file, int line)
+{
+	struct held_lock gone = { lock, rank, 0, file, line };
+
+	for (int i = nr_held - 1; i >= 0; i--) {
+		if (held[i].lock != lock || held[i].rank != rank)
+			continue;
+		nr_held--;
+		for (; i < nr_held; i++)
+			held[i] = held[i + 1];
+		return;
+	}
+	lockrank_die("lock released that is not held", &gone);
+}
+
+bool lockrank_held(enum lock_rank rank)
+{
+	for (int i = 0; i < nr_held; i++)
+		if (held[i].rank == rank)
+			return true;
+	return false;
+}
+
+bool lockrank_held_any(void)
+{
+	return nr_held != 0;
+}
+
+#endif

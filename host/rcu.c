@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+#include "host/rcu.h"
+
+#include "host/lockrank.h"
+
+#if TSAN_BUILD
+void __tsan_acquire(void *addr);
+void __tsan_release(void *addr);
+static char grace_period;
+#define TSAN_ACQUIRE()	__tsan_acquire(&grace_period)
+#define TSAN_RELEASE()	__tsan_release(&grace_period)
+#else
+#define TSAN_ACQUIRE()	((void)0)
+#define TSAN_RELEASE()	((void)0)
+#endif
+
+#if !RCU_INLINE
+static __thread int read_depth;
+
+void rcu_read_lock(void)
+{
+	urcu_bp_read_lock();
+	read_depth++;
+}
+
+void rcu_read_unlock(void)
+{
+	VM_BUG_ON(read_depth <= 0);
+	read_depth--;
+	TSAN_RELEASE();
+	urcu_bp_read_unlock();
+}
+
+static bool rcu_may_wait(void)
+{
+	return !read_depth && !lockrank_held(RANK_PTL) &&
+	       !lockrank_held(RANK_LRU) && !lockrank_held(RANK_ZONE);
+}
+#else
+static bool rcu_may_wait(void)
+{
+	return true;
+}
+#endif
+
+void synchronize_rcu(void)
+{
+	VM_BUG_ON(!rcu_may_wait());
+	urcu_bp_synchronize_rcu();
+	TSAN_ACQUIRE();
+}
+
+void call_rcu(struct rcu_head *head, void (*func)(struct rcu_head *head))
+{
+	TSAN_RELEASE();
+	urcu_bp_call_rcu(head, func);
+}
+
+void rcu_callback_begin(void)
+{
+	TSAN_ACQUIRE();
+}
+
+void rcu_barrier(void)
+{
+	VM_BUG_ON(!rcu_may_wait());
+	urcu_bp_barrier();
+	TSAN_ACQUIRE();
+}
