@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Folios: finding one, its flags, its counts, its lock.
+ *
+ * Life: folio_alloc() -> mapped by faults -> got or pinned -> unmapped ->
+ * the last folio_put() frees it.  A folio may outlive its address space.
+ *
+ * Counts (inv_O2): refcount = mapping entries + LRU batch + isolation + GETs +
+ * pins (small folio: GUP_PIN_COUNTING_BIAS each; large: 1, and 1 in pincount).
+ *
+ * Source: include/linux/page-flags.h, include/linux/mm.h,
+ *         include/linux/page_ref.h, include/linux/pagemap.h
+ */
+#ifndef MM_FOLIO_H
+#define MM_FOLIO_H
+
+#include "mm/machine.h"
+
+#define GUP_PIN_COUNTING_BIAS	1024
+
+/* dump_folio() - print all there is to know, to stderr */
+void dump_folio(const struct folio *folio, const char *why);
+
+/* VM_BUG_ON_FOLIO() - debug builds: print the folio, then die */
+#define VM_BUG_ON_FOLIO(cond, folio) do {				\
+	if (DEBUG_BUILD && unlikely(cond)) {				\
+		dump_folio((folio), #cond);				\
+		BUG();							\
+	}								\
+} while (0)
+
+static inline bool PageTail(const struct page *page)
+{
+	return READ_ONCE(page->compound_head) & 1;
+}
+
+static inline struct folio *page_folio(const struct page *page)
+{
+	unsigned long head = READ_ONCE(page->compound_head);
+
+	count_event(EV_FOLIO_LOOKUPS);
+	if (unlikely(head & 1))
+		return (struct folio *)(head - 1);
+	return (struct folio *)page;
+}
+
+/* Flags.  The double-underscore forms are for a folio nobody else sees. */
+#define FOLIO_FLAG(name, bit)						\
+static inline bool folio_test_##name(const struct folio *folio)		\
+{									\
+	return test_bit(bit, &folio->flags);				\
+}									\
+static inline void folio_set_##name(struct folio *folio)		\
+{									\
+	set_bit(bit, &folio->flags);					\
+}									\
+static inline void folio_clear_##name(struct folio *folio)		\
+{									\
+	clear_bit(bit, &folio->flags);					\
+}									\
+static inline void __folio_set_##name(struct folio *folio)		\
+{									\
+	WRITE_ONCE(folio->flags, folio->flags | BIT(bit));		\
+}
+
+FOLIO_FLAG(referenced, PG_referenced)
+FOLIO_FLAG(uptodate, PG_uptodate)
+FOLIO_FLAG(dirty, PG_dirty)
+FOLIO_FLAG(lru, PG_lru)
+FOLIO_FLAG(active, PG_active)
+FOLIO_FLAG(swapbacked, PG_swapbacked)
+FOLIO_FLAG(large, PG_head)
+#undef FOLIO_FLAG
+
+static inline bool folio_test_and_set_dirty(struct folio *folio)
+{
+	return test_and_set_bit(PG_dirty, &folio->flags);
+}
+
+static inline bool PageHWPoison(const struct page *page)
+{
+	return test_bit(PG_hwpoison, &page->flags);
+}
+
+static inline bool PageAnonExclusive(const struct page *page)
+{
+	return test_bit(PG_anon_exclusive, &page->flags);
+}
+
+static inline void SetPageAnonExclusive(struct page *page)
+{
+	set_bit(PG_anon_exclusive, &page->flags);
+}
+
+static inline void ClearPageAnonExclusive(struct page *page)
+{
+	clear_bit(PG_anon_exclusive, &page->flags);
+}
+
+static inline unsigned int folio_order(const struct folio *folio)
+{
+	return folio_test_large(folio) ? folio->order : 0;
+}
+
+static inline long folio_nr_pages(const struct folio *folio)
+{
+	return 1L << folio_order(folio);
+}
+
+static inline struct page *folio_page(struct folio *folio, unsigned long n)
+{
+	return &folio->page + n;
+}
+
+static inline unsigned long folio_page_idx(const struct folio *folio,
+					   const struct page *page)
+{
+	return page - &folio->page;
+}
+
+static inline pf_pfn_t folio_pfn(const struct folio *folio)
+{
+	return page_to_pfn(&folio->page);
+}
+
+static inline bool folio_test_anon(const struct folio *folio)
+{
+	return (uintptr_t)READ_ONCE(folio->mapping) & PAGE_MAPPING_ANON;
+}
+
+static inline bool PageAnon(const struct page *page)
+{
+	return folio_test_anon(page_folio(page));
+}
+
+static inline bool folio_test_hugetlb(const struct folio *f __maybe_unused)
+{
+	return false;
+}
+
+/* is_pci_p2pdma_page() - never: machines have no peer-to-peer memory */
+static inline bool is_pci_p2pdma_page(const struct page *p __maybe_unused)
+{
+	return false;
+}
+
+static inline bool is_zero_page(const struct page *page)
+{
+	return page == page_machine(page)->zero_page;
+}
+
+static inline bool is_zero_folio(const struct folio *folio)
+{
+	return is_zero_page(&folio->page);
+}
+
+static inline bool is_zero_pfn(pf_pfn_t pfn)
+{
+	return pfn == page_to_pfn(current->machine->zero_page);
+}
+
+static inline bool is_huge_zero_folio(const struct folio *folio)
+{
+	return folio == READ_ONCE(page_machine(&folio->page)->huge_zero_folio);
+}
+
+/* Large folios count pins apart; small ones in the refcount. */
+static inline bool folio_has_pincount(const struct folio *folio)
+{
+	return folio_test_large(folio);
+}
+
+static inline int folio_ref_count(const struct folio *folio)
+{
+	return atomic_read(&folio->_refcount);
+}
+
+static inline int folio_mapcount(const struct folio *folio)
+{
+	return atomic_read(&folio->_mapcount);
+}
+
+static inline void folio_ref_add(struct folio *folio, int nr)
+{
+	atomic_add(nr, &folio->_refcount);
+}
+
+static inline void folio_ref_inc(struct folio *folio)
+{
+	atomic_add(1, &folio->_refcount);
+}
+
+static inline void folio_get(struct folio *folio)
+{
+	VM_BUG_ON_FOLIO(folio_ref_count(folio) <= 0, folio);
+	folio_ref_inc(folio);
+}
+
+/* folio_try_get() - a reference, unless the folio is free or frozen */
+static inline bool __must_check folio_try_get(struct folio *folio)
+{
+	return atomic_add_unless(&folio->_refcount, 1, 0);
+}
+
+void __folio_put(struct folio *folio);
+
+/*
+ * folio_put_refs() - drop @refs references; the last one frees the folio
+ *
+ * Always checked: the count never goes below zero.
+ */
+static inline void folio_put_refs(struct folio *folio, int refs)
+{
+	int left = atomic_add_return(-refs, &folio->_refcount);
+
+	if (unlikely(left <= 0 && left + refs >= 0)) {
+		BUG_ON(left < 0);
+		__folio_put(folio);
+	}
+}
+
+static inline void folio_put(struct folio *folio)
+{
+	folio_put_refs(folio, 1);
+}
+
+static inline void put_page(struct page *page)
+{
+	folio_put(page_folio(page));
+}
+
+/*
+ * folio_maybe_dma_pinned() - may somebody hold a pin?
+ *
+ * Exact for large folios.  A small folio with 1024 plain references is a false
+ * positive; there are no false negatives, not even past an overflow.
+ *
+ * Source: include/linux/mm.h:folio_maybe_dma_pinned()
+ */
+static inline bool folio_maybe_dma_pinned(struct folio *folio)
+{
+	if (folio_has_pincount(folio))
+		return atomic_read(&folio->_pincount) > 0;
+	return (unsigned int)folio_ref_count(folio) >= GUP_PIN_COUNTING_BIAS;
+}
+
+/* The folio lock.  While it is held, mapping and index do not change. */
+void folio_lock(struct folio *folio);
+bool __must_check folio_trylock(struct folio *folio);
+void folio_unlock(struct folio *folio);
+
+static inline bool folio_test_locked(const struct folio *folio)
+{
+	return test_bit(PG_locked, &folio->flags);
+}
+
+/*
+ * folio_mark_dirty() - the folio is newer than its backing store
+ *
+ * Return: true if it was not dirty before.
+ * Context: anonymous folios: any.
+ * Source: mm/page-writeback.c:folio_mark_dirty()
+ */
+static inline bool folio_mark_dirty(struct folio *folio)
+{
+	return !folio_test_and_set_dirty(folio);
+}
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Allocating frames and small objects.
+ *
+ * Every function here can be made to fail by the calling thread's failure hook
+ * (should_fail() in mm/task.h), which is how tests reach each error path.
+ *
+ * Source: include/linux/gfp.h, mm/page_alloc.c
+ */
+#ifndef MM_GFP_H
+#define MM_GFP_H
+
+#include "mm/folio.h"
+
+typedef unsigned int gfp_t;
+
+#define __GFP_MOVABLE	0x01u	/* goes to movable pageblocks */
+#define __GFP_ZERO	0x02u	/* zero the bytes */
+#define __GFP_COMP	0x04u	/* make a folio of it */
+#define __GFP_NOWARN	0x08u
+#define GFP_KERNEL	0u
+#define GFP_USER	0u
+#define GFP_HIGHUSER_MOVABLE	__GFP_MOVABLE
+#define GFP_TRANSHUGE_LIGHT	(__GFP_MOVABLE | __GFP_COMP | __GFP_NOWARN)
+
+/*
+ * alloc_pages() - allocate 2^@order frames of the current machine
+ *
+ * Return: the first page, refcount 1; NULL if no block is free.
+ * Owner: the caller, who calls __free_pages() with the same order, or with
+ * __GFP_COMP drops the folio's last reference.
+ */
+struct page *alloc_pages(gfp_t gfp, unsigned int order);
+void __free_pages(struct page *page, unsigned int order);
+
+/* folio_alloc() - a folio with refcount 1, or NULL */
+struct folio *folio_alloc(gfp_t gfp, unsigned int order);
+
+/* free_folio_frames() - give the frames of a dead folio back; refcount is 0 */
+void free_folio_frames(struct folio *folio);
+
+/* drain_cpu_lists() - move every block that waits on @cpu to the zone */
+void drain_cpu_lists(struct machine *machine, struct cpu_slot *cpu);
+void drain_all_cpu_lists(struct machine *machine);
+
+/* nr_free_pages() - free frames, those on CPU lists included */
+unsigned long nr_free_pages(struct machine *machine);
+
+/* Set up at machine_create(): hand all frames to the buddy allocator. */
+void page_alloc_init(struct machine *machine);
+
+/* Small objects of the host's allocator, zeroed; NULL on failure. */
+void *kzalloc(size_t bytes);
+void kfree(void *object);
+
+#endif

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Taking and releasing pins.
+ *
+ * A small folio's pin is GUP_PIN_COUNTING_BIAS references; a large folio's is
+ * one reference and one in its pincount; the zero page's is nothing.
+ *
+ * Invariants:
+ * 1. inv_O1: acquired - released = live pins, in pages.
+ * 2. On release of a large pin the pincount goes first: a folio whose last
+ *    reference goes is not pinned.
+ *
+ * Source: mm/gup.c:try_grab_folio(), gup_put_folio(), unpin_user_pages()
+ */
+#include "mm/gup_internal.h"
+
+#define is_err_count(n)		((n) > (unsigned long)-4096)
+
+int try_grab_folio(struct folio *folio, int refs, unsigned int flags)
+{
+	const bool zero = is_zero_folio(folio);
+	int err = folio_grab(folio, folio_test_large(folio), zero, refs, flags);
+
+	if (!err && (flags & FOLL_PIN) && !zero)
+		count_pins_acquired(page_machine(&folio->page), refs);
+	return err;
+}
+
+/* The counts of @nr pins; the caller accounts for them. */
+static __always_inline void folio_drop_pins(struct folio *folio,
+					    unsigned long nr)
+{
+	if (folio_has_pincount(folio)) {
+		atomic_sub(nr, &folio->_pincount);
+		folio_put_refs(folio, nr);
+	} else {
+		folio_put_refs(folio, nr * GUP_PIN_COUNTING_BIAS);
+	}
+}
+
+void gup_put_folio(struct folio *folio, int refs, unsigned int flags)
+{
+	if (flags & FOLL_PIN) {
+		if (is_zero_folio(folio))
+			return;
+		count_pins_released(page_machine(&folio->page), refs);
+		folio_drop_pins(folio, refs);
+	} else if (flags & FOLL_GET) {
+		folio_put_refs(folio, refs);
+	}
+}
+
+void unpin_user_page(struct page *page)
+{
+	sanity_check_pinned_pages(&page, 1);
+	gup_put_folio(page_folio(page), 1, FOLL_PIN);
+}
+
+void unpin_user_folio(struct folio *folio, unsigned long nr_pages)
+{
+	gup_put_folio(folio, nr_pages, FOLL_PIN);
+}
+
+/*
+ * run_of_folio() - how many entries from @pages on are pages of @folio?
+ *
+ * The descriptors of a folio are one aligned block, so an entry belongs to it
+ * iff it differs from the head in low address bits only; no descriptor is read.
+ * Eight entries at a time, so that the compiler can use wide compares.
+ */
+static unsigned long run_of_folio(const struct folio *folio,
+				  struct page **pages, unsigned long nr)
+{
+	const uintptr_t head = (uintptr_t)folio;
+	const uintptr_t outside = ~(folio_nr_pages(folio) * sizeof(struct page) -
+				    1);
+	unsigned long i = 0;
+
+	while (i + 8 <= nr) {
+		uintptr_t differ = 0;
+
+		for (int k = 0; k < 8; k++)
+			differ |= (uintptr_t)pages[i + k] ^ head;
+		if (differ & outside)
+			break;
+		i += 8;
+	}
+	while (i < nr && !(((uintptr_t)pages[i] ^ head) & outside))
+		i++;
+	return i;
+}
+
+/* One run: its folio and length; the zero page's run has no pins. */
+static __always_inline struct folio *next_run(struct page **pages,
+					      unsigned long nr,
+					      unsigned long *run)
+{
+	struct folio *folio = page_folio(pages[0]);
+
+	*run = folio_test_large(folio) ? run_of_folio(folio, pages, nr) : 1;
+	return folio;
+}
+
+void unpin_user_pages(struct page **pages, unsigned long nr_pages)
+{
+	struct machine *machine = NULL;
+	unsigned long run, released = 0;
+
+	if (WARN_ON_ONCE(is_err_count(nr_pages)))
+		return;
+	sanity_check_pinned_pages(pages, nr_pages);
+	for (unsigned long i = 0; i < nr_pages; i += run) {
+		struct folio *folio;
+
+		run = 1;
+		if (unlikely(!pages[i]))
+			continue;
+		folio = next_run(pages + i, nr_pages - i, &run);
+		machine = page_machine(&folio->page);
+		if (unlikely(is_zero_folio(folio)))
+			continue;
+		released += run;
+		folio_drop_pins(folio, run);
+	}
+	if (released)
+		count_pins_released(machine, released);
+}
+
+/*
+ * Looking before locking is racy on purpose: "dirty" that write-back is about
+ * to clean is fine, since that write-back still covers the data; "clean" costs
+ * at worst one write-back more.
+ */
+static void mark_run_dirty(struct folio *folio)
+{
+	if (folio_test_dirty(folio))
+		return;
+	folio_lock(folio);
+	folio_mark_dirty(folio);
+	folio_unlock(folio);
+}
+
+void unpin_user_pages_dirty_lock(struct page **pages, unsigned long nr_pages,
+				 bool make_dirty)
+{
+	unsigned long run;
+
+	if (!make_dirty) {
+		unpin_user_pages(pages, nr_pages);
+		return;
+	}
+	if (WARN_ON_ONCE(is_err_count(nr_pages)))
+		return;
+	sanity_check_pinned_pages(pages, nr_pages);
+	for (unsigned long i = 0; i < nr_pages; i += run) {
+		struct folio *folio;
+
+		run = 1;
+		if (!pages[i])
+			continue;
+		folio = next_run(pages + i, nr_pages - i, &run);
+		mark_run_dirty(folio);
+		gup_put_folio(folio, run, FOLL_PIN);
+	}
+}
+
+void unpin_user_page_range_dirty_lock(struct page *page,
+				      unsigned long nr_pages, bool make_dirty)
+{
+	unsigned long run;
+
+	for (unsigned long i = 0; i < nr_pages; i += run) {
+		struct folio *folio = page_folio(page + i);
+
+		run = folio_nr_pages(folio) - folio_page_idx(folio, page + i);
+		run = min(run, nr_pages - i);
+		if (make_dirty)
+			mark_run_dirty(folio);
+		gup_put_folio(folio, run, FOLL_PIN);
+	}
+}

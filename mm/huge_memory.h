@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Transparent huge pages mapped by a PMD leaf.
+ *
+ * Source: mm/huge_memory.c
+ */
+#ifndef MM_HUGE_MEMORY_H
+#define MM_HUGE_MEMORY_H
+
+#include "mm/mm.h"
+
+/*
+ * thp_orders() - folio orders that a fault at @address may use
+ *
+ * The enabled orders of the area, less those whose naturally aligned range
+ * around @address does not lie inside it.  Bit k stands for order k.
+ * Source: include/linux/huge_mm.h:thp_vma_suitable_orders()
+ */
+unsigned long thp_orders(struct vm_area_struct *vma, pf_addr_t address);
+
+/* VM_FAULT_FALLBACK: go on with small pages. */
+vm_fault_t do_huge_pmd_anonymous_page(struct vm_fault *vmf);
+vm_fault_t do_huge_pmd_wp_page(struct vm_fault *vmf);
+vm_fault_t do_huge_pmd_numa_page(struct vm_fault *vmf);
+void huge_pmd_set_accessed(struct vm_fault *vmf);
+
+/*
+ * split_huge_pmd() - replace a PMD leaf by a table that maps the same pages
+ *
+ * Exclusivity, dirty, young and write-protection carry over; the folio stays
+ * whole.  Cannot fail: the table was deposited when the leaf was made.
+ * Source: mm/huge_memory.c:__split_huge_pmd()
+ */
+void split_huge_pmd(struct vm_area_struct *vma, pmd_t *pmd, pf_addr_t address);
+/* split_huge_pmd_at() - the leaf that @address lies inside of, if any */
+void split_huge_pmd_at(struct vm_area_struct *vma, pf_addr_t address);
+
+/* zap_huge_pmd(), change_huge_pmd() - false if it is no leaf any more */
+bool zap_huge_pmd(struct vm_area_struct *vma, pmd_t *pmd);
+bool change_huge_pmd(struct vm_area_struct *vma, pmd_t *pmd, pgprot_t prot);
+
+/* touch_pmd() - set young, and dirty for a write.  Context: the pmd lock. */
+void touch_pmd(struct vm_area_struct *vma, pf_addr_t addr, pmd_t *pmd,
+	       bool write);
+
+static inline bool is_huge_zero_pmd(pmd_t pmd)
+{
+	struct folio *zero = READ_ONCE(current->machine->huge_zero_folio);
+
+	return zero && pmd_leaf(pmd) && pmd_pfn(pmd) == folio_pfn(zero);
+}
+
+#endif

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Making and unmaking address spaces and areas.
+ *
+ * Locks: mmap_lock for write.
+ * Source: mm/mmap.c, mm/vma.c
+ */
+#include "mm/mm.h"
+
+#include "host/errtext.h"
+#include "mm/gfp.h"
+#include "mm/gup.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#define STACK_GAP	((pf_addr_t)128 << 20)
+
+int mm_create(struct machine *machine, struct mm_struct **out)
+{
+	struct machine *previous = machine_enter(machine);
+	struct mm_struct *mm = kzalloc(sizeof(*mm));
+	int err = -ENOMEM;
+
+	if (!mm)
+		goto out;
+	mm->machine = machine;
+	init_rwsem(&mm->mmap_lock, RANK_MMAP);
+	RB_INIT(&mm->mm_rb);
+	spin_lock_init(&mm->page_table_lock, RANK_PTL);
+	mm->mmap_base = TASK_CEILING - STACK_GAP;
+	err = pgd_alloc(mm);
+	if (err) {
+		kfree(mm);
+		goto out;
+	}
+	spin_lock(&machine->lock);
+	list_add_tail(&mm->machine_list, &machine->mm_list);
+	spin_unlock(&machine->lock);
+	*out = mm;
+out:
+	machine_leave(previous);
+	return err ? fail(err, "no memory for an address space", 0, 0, 0) : 0;
+}
+
+void mm_destroy(struct mm_struct *mm)
+{
+	struct machine *machine = mm->machine;
+	struct machine *previous = machine_enter(machine);
+
+	mmap_write_lock(mm);
+	/* Nothing is cut at the ends of the whole, so this cannot fail. */
+	BUG_ON(unmap_region(mm, 0, TASK_CEILING));
+	mmap_write_unlock(mm);
+	BUG_ON(mm->map_count);
+	BUG_ON(atomic64_read(&mm->rss_pages));
+	pgd_free(mm);
+	BUG_ON(atomic64_read(&mm->pgtables));
+	spin_lock(&machine->lock);
+	list_del(&mm->machine_list);
+	spin_unlock(&machine->lock);
+	kfree(mm);
+	machine_leave(previous);
+}
+
+static pf_addr_t gap_floor(struct vm_area_struct *below)
+{
+	return below ? below->vm_end : MMAP_MIN_ADDR;
+}
+
+/* The highest gap below mmap_base that holds @length at @align. */
+static pf_addr_t gap_topdown(struct mm_struct *mm, u64 length, pf_addr_t align)
+{
+	pf_addr_t ceiling = mm->mmap_base;
+	struct vm_area_struct *vma = vma_last(mm);
+
+	for (;; vma = vma_prev(vma)) {
+		pf_addr_t floor = gap_floor(vma), place;
+
+		if (floor < ceiling && ceiling - floor >= length) {
+			place = ALIGN_DOWN(ceiling - length, align);
+			if (place >= floor)
+				return place;
+		}
+		if (!vma)
+			return 0;
+		ceiling = min(ceiling, vma->vm_start);
+	}
+}
+
+pf_addr_t unmapped_area(struct mm_struct *mm, pf_addr_t hint, u64 length)
+{
+	pf_addr_t place = 0;
+
+	mmap_assert_locked(mm);
+	hint = ALIGN_DOWN(hint, PAGE_SIZE);
+	if (hint >= MMAP_MIN_ADDR && hint <= TASK_SIZE - length &&
+	    !find_vma_intersection(mm, hint, hint + length))
+		return hint;
+	/* Whole huge pages are worth a huge page's alignment. */
+	if (IS_ALIGNED(length, PMD_SIZE))
+		place = gap_topdown(mm, length, PMD_SIZE);
+	return place ? place : gap_topdown(mm, length, PAGE_SIZE);
+}
+
+/* A hint below the first usable page means that page. */
+static pf_addr_t round_hint_to_min(pf_addr_t hint)
+{
+	hint = ALIGN_DOWN(hint, PAGE_SIZE);
+	return hint && hint < MMAP_MIN_ADDR ? MMAP_MIN_ADDR : hint;
+}
+
+/* Where a new area of @length goes; a negative errno is why it cannot. */
+static int choose_place(struct mm_struct *mm, const struct mmap_request *req,
+			u64 length, pf_addr_t *place)
+{
+	if (!req->fixed && !req->noreplace) {
+		*place = unmapped_area(mm, round_hint_to_min(req->address),
+				       length);
+		return *place ? 0 :
+			fail(-ENOMEM, "no room for %" PRIu64 " bytes", length,
+			     0, 0);
+	}
+	*place = req->address;
+	if (*place > TASK_SIZE - length)
+		return fail(-ENOMEM, "%#" PRIx64 " + %" PRIu64 " is above the "
+			    "user addresses", *place, length, 0);
+	if (!IS_ALIGNED(*place, PAGE_SIZE))
+		return fail(-EINVAL, "fixed address %#" PRIx64
+			    " is not a multiple of the page size", *place, 0, 0);
+	if (*place < MMAP_MIN_ADDR)
+		return fail(-EPERM, "fixed address %#" PRIx64 " is below %#"
+			    PRIx64, *place, MMAP_MIN_ADDR, 0);
+	if (req->noreplace &&
+	    find_vma_intersection(mm, *place, *place + length))
+		return fail(-EEXIST, "something is mapped in %#" PRIx64 "-%#"
+			    PRIx64, *place, *place + length, 0);
+	return 0;
+}
+
+static vm_flags_t request_flags(const struct mmap_request *req)
+{
+	return (req->read ? VM_READ : 0) | (req->write ? VM_WRITE : 0) |
+	       (req->exec ? VM_EXEC : 0) | (req->locked ? VM_LOCKED : 0) |
+	       VM_MAYREAD | VM_MAYWRITE | VM_MAYEXEC | VM_SOFTDIRTY;
+}
+
+static int map_region(struct mm_struct *mm, const struct mmap_request *req,
+		      u64 length, pf_addr_t *place)
+{
+	struct vm_area_struct *vma;
+	int err;
+
+	/* One more than the limit: Linux counts like that here. */
+	if (mm->map_count > MAX_MAP_COUNT)
+		return fail(-ENOMEM, "there are %" PRIu64 " areas already",
+			    mm->map_count, 0, 0);
+	err = choose_place(mm, req, length, place);
+	if (err)
+		return err;
+	vma = vm_area_alloc(mm, *place, *place + length, request_flags(req));
+	if (!vma)
+		return fail(-ENOMEM, "no memory for an area", 0, 0, 0);
+	err = req->fixed ? unmap_region(mm, *place, *place + length) : 0;
+	if (err) {
+		vm_area_free(vma);
+		return err;
+	}
+	vma_link(mm, vma);
+	vma_merge_around(vma);
+	return 0;
+}
+
+int do_mmap(struct mm_struct *mm, const struct mmap_request *req,
+	    pf_addr_t *address)
+{
+	u64 length = ALIGN(req->length, PAGE_SIZE);
+	pf_addr_t place;
+	int err;
+
+	if (!req->length)
+		return fail(-EINVAL, "length 0", 0, 0, 0);
+	if (!length || length > TASK_SIZE)
+		return fail(-ENOMEM, "%" PRIu64 " bytes are more than there are "
+			    "addresses", req->length, 0, 0);
+	if (mmap_write_lock_killable(mm))
+		return fail(-EINTR, "killed while waiting to map %" PRIu64
+			    " bytes", length, 0, 0);
+	err = map_region(mm, req, length, &place);
+	mmap_write_unlock(mm);
+	if (err)
+		return err;
+	if (req->populate || req->locked)
+		(void)mm_populate(mm, place, length, true);
+	*address = place;
+	return 0;
+}
+
+/* Cut the areas that reach over the ends of [start, end). */
+static int split_at_ends(struct mm_struct *mm, pf_addr_t start, pf_addr_t end)
+{
+	struct vm_area_struct *vma = vma_lookup(mm, start), *last;
+	const bool cut = vma && vma->vm_start < start;
+	int err;
+
+	if (cut) {
+		/*
+		 * Only a hole in one area leaves an area more than there were;
+		 * the pieces in between go at once.
+		 */
+		if (vma->vm_end > end && mm->map_count >= MAX_MAP_COUNT)
+			return fail(-ENOMEM, "a hole at %#" PRIx64 " would make "
+				    "more than %" PRIu64 " areas", start,
+				    MAX_MAP_COUNT, 0);
+		err = __split_vma(vma, start);
+		if (err)
+			return err;
+	}
+	last = vma_lookup(mm, end);
+	if (!last || last->vm_start == end)
+		return 0;
+	err = __split_vma(last, end);
+	if (err && cut)
+		vma_merge_around(vma);
+	return err;
+}
+
+int unmap_region(struct mm_struct *mm, pf_addr_t start, pf_addr_t end)
+{
+	struct vm_area_struct *vma, *prev, *next;
+	pf_addr_t floor, ceiling;
+	int err;
+
+	mmap_assert_write_locked(mm);
+	err = split_at_ends(mm, start, end);
+	if (err)
+		return err;
+	vma = find_vma_intersection(mm, start, end);
+	if (!vma)
+		return 0;
+	prev = vma_prev(vma);
+	floor = prev ? prev->vm_end : 0;
+	start = vma->vm_start;
+	ceiling = start;
+	while (vma && vma->vm_start < end) {
+		next = vma_next(vma);
+		zap_page_range(vma, vma->vm_start, vma->vm_end);
+		ceiling = vma->vm_end;
+		vma_unlink(mm, vma);
+		vm_area_free(vma);
+		vma = next;
+	}
+	end = ceiling;
+	ceiling = vma ? vma->vm_start : TASK_CEILING;
+	free_pgtables(mm, start, end, floor, ceiling);
+	return 0;
+}
+
+int munmap_locked(struct mm_struct *mm, pf_addr_t start, u64 length)
+{
+	u64 rounded = ALIGN(length, PAGE_SIZE);
+
+	if (!IS_ALIGNED(start, PAGE_SIZE))
+		return fail(-EINVAL, "address %#" PRIx64
+			    " is not a multiple of the page size", start, 0, 0);
+	if (!rounded || start > TASK_SIZE || rounded > TASK_SIZE - start)
+		return fail(-EINVAL, "%#" PRIx64 " + %" PRIu64
+			    " is empty or above the user addresses", start,
+			    length, 0);
+	return unmap_region(mm, start, start + rounded);
+}
+
+int do_munmap(struct mm_struct *mm, pf_addr_t start, u64 length)
+{
+	int err;
+
+	if (mmap_write_lock_killable(mm))
+		return fail(-EINTR, "killed while waiting to unmap %#" PRIx64,
+			    start, 0, 0);
+	err = munmap_locked(mm, start, length);
+	mmap_write_unlock(mm);
+	return err;
+}

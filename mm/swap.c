@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * LRU lists: adding, ageing, draining.
+ *
+ * Locks: cpu->lock is never held around lru_lock: a full batch is copied out
+ * first.
+ *
+ * Source: mm/swap.c
+ */
+#include "mm/swap.h"
+
+#include <string.h>
+
+static enum lru_list folio_lru_list(const struct folio *folio)
+{
+	enum lru_list list = folio_test_swapbacked(folio) ? LRU_INACTIVE_ANON :
+							    LRU_INACTIVE_FILE;
+
+	return folio_test_active(folio) ? list + 1 : list;
+}
+
+/* Called with zone->lru_lock held. */
+static void lru_list_add(struct zone *zone, struct folio *folio)
+{
+	enum lru_list list = folio_lru_list(folio);
+
+	list_add(&folio->lru, &zone->lru[list]);
+	zone->nr_lru[list] += folio_nr_pages(folio);
+}
+
+static void lru_list_del(struct zone *zone, struct folio *folio)
+{
+	list_del(&folio->lru);
+	zone->nr_lru[folio_lru_list(folio)] -= folio_nr_pages(folio);
+}
+
+/* The list is chosen under the lock that folio_activate() holds too. */
+static void folio_to_lru(struct folio *folio)
+{
+	struct zone *zone = page_zone(&folio->page);
+
+	spin_lock(&zone->lru_lock);
+	folio_set_lru(folio);
+	lru_list_add(zone, folio);
+	spin_unlock(&zone->lru_lock);
+}
+
+static void lru_add_drain_cpu(struct cpu_slot *cpu)
+{
+	struct folio *batch[FOLIO_BATCH_SIZE];
+	unsigned int nr;
+
+	spin_lock(&cpu->lock);
+	nr = cpu->nr_lru_add;
+	memcpy(batch, cpu->lru_add, nr * sizeof(batch[0]));
+	cpu->nr_lru_add = 0;
+	spin_unlock(&cpu->lock);
+	for (unsigned int i = 0; i < nr; i++) {
+		folio_to_lru(batch[i]);
+		folio_put(batch[i]);
+	}
+}
+
+void folio_add_lru(struct folio *folio)
+{
+	struct cpu_slot *cpu;
+	bool full;
+
+	if (!folio_may_be_lru_cached(folio)) {
+		folio_to_lru(folio);
+		return;
+	}
+	cpu = this_cpu(page_machine(&folio->page));
+	folio_get(folio);
+	spin_lock(&cpu->lock);
+	cpu->lru_add[cpu->nr_lru_add++] = folio;
+	full = cpu->nr_lru_add == FOLIO_BATCH_SIZE;
+	spin_unlock(&cpu->lock);
+	if (full)
+		lru_add_drain_cpu(cpu);
+}
+
+void lru_add_drain(void)
+{
+	lru_add_drain_cpu(this_cpu(current->machine));
+}
+
+void lru_add_drain_all(struct machine *machine)
+{
+	for (unsigned int i = 0; i < machine->nr_cpus; i++)
+		lru_add_drain_cpu(&machine->cpus[i]);
+}
+
+static void folio_activate(struct folio *folio)
+{
+	struct zone *zone = page_zone(&folio->page);
+
+	spin_lock(&zone->lru_lock);
+	if (folio_test_lru(folio) && !folio_test_active(folio)) {
+		lru_list_del(zone, folio);
+		folio_set_active(folio);
+		lru_list_add(zone, folio);
+	} else if (!folio_test_lru(folio)) {
+		folio_set_active(folio);	/* its list will be the active one */
+	}
+	spin_unlock(&zone->lru_lock);
+}
+
+void folio_mark_accessed(struct folio *folio)
+{
+	if (!folio_test_referenced(folio)) {
+		folio_set_referenced(folio);
+	} else if (!folio_test_active(folio)) {
+		folio_activate(folio);
+		folio_clear_referenced(folio);
+	}
+}
+
+void folio_del_lru(struct folio *folio)
+{
+	struct zone *zone = page_zone(&folio->page);
+
+	if (!folio_test_lru(folio))
+		return;
+	spin_lock(&zone->lru_lock);
+	folio_clear_lru(folio);
+	lru_list_del(zone, folio);
+	spin_unlock(&zone->lru_lock);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * LRU lists and the per-CPU batches in front of them.
+ *
+ * A small folio that was just faulted in sits in its CPU's batch, which holds
+ * one reference, until the batch is full or drained.  Large folios go to their
+ * list at once.
+ *
+ * Source: mm/swap.c, include/linux/swap.h
+ */
+#ifndef MM_SWAP_H
+#define MM_SWAP_H
+
+#include "mm/folio.h"
+
+static inline bool folio_may_be_lru_cached(const struct folio *folio)
+{
+	return !folio_test_large(folio);
+}
+
+/* folio_add_lru() - put a new folio on its LRU list, by way of the batch */
+void folio_add_lru(struct folio *folio);
+void lru_add_drain(void);			/* the calling thread's CPU */
+void lru_add_drain_all(struct machine *machine);
+
+/*
+ * folio_mark_accessed() - age up: not referenced -> referenced -> active
+ *
+ * A referenced inactive folio becomes active and loses the mark.
+ * Source: mm/swap.c:folio_mark_accessed()
+ * Differs: activation takes the LRU lock at once; Linux batches it.
+ */
+void folio_mark_accessed(struct folio *folio);
+
+/* folio_del_lru() - take a dead folio off its list */
+void folio_del_lru(struct folio *folio);
+
+#endif

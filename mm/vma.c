@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The areas of an address space, in a tree by address.
+ *
+ * 1. Areas do not overlap and are not empty.
+ * 2. Two neighbours that could be one area may stay two, but the calls here
+ *    leave none that they changed.
+ *
+ * Source: mm/mmap.c, mm/vma.c
+ * Differs: a red-black tree (libbsd) under mmap_lock, no per-area locks.
+ */
+#include "mm/mm.h"
+
+#include "host/errtext.h"
+#include "mm/gfp.h"
+#include "mm/huge_memory.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+static int vma_compare(struct vm_area_struct *a, struct vm_area_struct *b)
+{
+	return a->vm_start < b->vm_start ? -1 : a->vm_start > b->vm_start;
+}
+
+RB_GENERATE_INTERNAL(vma_tree, vm_area_struct, vm_rb, vma_compare,
+		     static __maybe_unused)
+
+/* find_vma() - the first area that ends above @address, or NULL */
+struct vm_area_struct *find_vma(struct mm_struct *mm, pf_addr_t address)
+{
+	struct vm_area_struct *vma = READ_ONCE(mm->mmap_cache), *best = NULL;
+
+	mmap_assert_locked(mm);
+	if (vma && vma->vm_start <= address && address < vma->vm_end)
+		return vma;
+	vma = RB_ROOT(&mm->mm_rb);
+	while (vma) {
+		if (address < vma->vm_end) {
+			best = vma;
+			if (vma->vm_start <= address)
+				break;
+			vma = RB_LEFT(vma, vm_rb);
+		} else {
+			vma = RB_RIGHT(vma, vm_rb);
+		}
+	}
+	/* Areas are freed under the write lock only, which clears the cache. */
+	if (best)
+		WRITE_ONCE(mm->mmap_cache, best);
+	return best;
+}
+
+struct vm_area_struct *find_vma_intersection(struct mm_struct *mm,
+					     pf_addr_t start, pf_addr_t end)
+{
+	struct vm_area_struct *vma = find_vma(mm, start);
+
+	return vma && vma->vm_start < end ? vma : NULL;
+}
+
+struct vm_area_struct *vma_first(struct mm_struct *mm)
+{
+	return RB_MIN(vma_tree, &mm->mm_rb);
+}
+
+struct vm_area_struct *vma_last(struct mm_struct *mm)
+{
+	return RB_MAX(vma_tree, &mm->mm_rb);
+}
+
+struct vm_area_struct *vma_next(struct vm_area_struct *vma)
+{
+	return RB_NEXT(vma_tree, &vma->vm_mm->mm_rb, vma);
+}
+
+struct vm_area_struct *vma_prev(struct vm_area_struct *vma)
+{
+	return RB_PREV(vma_tree, &vma->vm_mm->mm_rb, vma);
+}
+
+pgprot_t vm_get_page_prot(vm_flags_t flags)
+{
+	/*
+	 * Private: a store has to fault first, to get a page of its own.  There
+	 * is no write-only entry: such an area's pages can be read.
+	 */
+	return prot_for(flags & (VM_READ | VM_WRITE),
+			(flags & VM_WRITE) && (flags & VM_SHARED),
+			flags & VM_EXEC);
+}
+
+void vma_set_flags(struct vm_area_struct *vma, vm_flags_t flags)
+{
+	vma->vm_flags = flags;
+	vma->vm_page_prot = vm_get_page_prot(flags);
+}
+
+struct vm_area_struct *vm_area_alloc(struct mm_struct *mm, pf_addr_t start,
+				     pf_addr_t end, vm_flags_t flags)
+{
+	struct vm_area_struct *vma = kzalloc(sizeof(*vma));
+
+	if (!vma)
+		return NULL;
+	vma->vm_mm = mm;
+	vma->vm_start = start;
+	vma->vm_end = end;
+	vma->vm_pgoff = start >> PAGE_SHIFT;
+	vma_set_flags(vma, flags);
+	return vma;
+}
+
+void vm_area_free(struct vm_area_struct *vma)
+{
+	kfree(vma);
+}
+
+void vma_link(struct mm_struct *mm, struct vm_area_struct *vma)
+{
+	struct vm_area_struct *clash;
+
+	mmap_assert_write_locked(mm);
+	clash = RB_INSERT(vma_tree, &mm->mm_rb, vma);
+	BUG_ON(clash);
+	mm->map_count++;
+}
+
+void vma_unlink(struct mm_struct *mm, struct vm_area_struct *vma)
+{
+	mmap_assert_write_locked(mm);
+	RB_REMOVE(vma_tree, &mm->mm_rb, vma);
+	WRITE_ONCE(mm->mmap_cache, NULL);
+	mm->map_count--;
+}
+
+int __split_vma(struct vm_area_struct *vma, pf_addr_t address)
+{
+	struct mm_struct *mm = vma->vm_mm;
+	struct vm_area_struct *upper;
+
+	VM_BUG_ON(address <= vma->vm_start || address >= vma->vm_end);
+	upper = vm_area_alloc(mm, address, vma->vm_end, vma->vm_flags);
+	if (!upper)
+		return fail(-ENOMEM, "no memory to cut the area at %#" PRIx64,
+			    address, 0, 0);
+	split_huge_pmd_at(vma, address);
+	upper->vm_ops = vma->vm_ops;
+	upper->vm_pgoff = linear_page_index(vma, address);
+	vma->vm_end = address;
+	vma_link(mm, upper);
+	return 0;
+}
+
+int split_vma(struct vm_area_struct *vma, pf_addr_t address)
+{
+	if (vma->vm_mm->map_count >= MAX_MAP_COUNT)
+		return fail(-ENOMEM, "cutting the area at %#" PRIx64 " would "
+			    "make more than %" PRIu64 " areas", address,
+			    MAX_MAP_COUNT, 0);
+	return __split_vma(vma, address);
+}
+
+int vma_isolate(struct vm_area_struct **vma, pf_addr_t start, pf_addr_t end)
+{
+	int err;
+
+	if (start > (*vma)->vm_start) {
+		err = split_vma(*vma, start);
+		if (err)
+			return err;
+		*vma = vma_next(*vma);
+	}
+	if (end >= (*vma)->vm_end)
+		return 0;
+	err = split_vma(*vma, end);
+	if (err)
+		*vma = vma_merge_around(*vma);
+	return err;
+}
+
+/* Are the two neighbours, and one piece of whatever they map? */
+static bool in_line(struct vm_area_struct *low, struct vm_area_struct *high)
+{
+	return low && high && low->vm_end == high->vm_start &&
+	       low->vm_ops == high->vm_ops &&
+	       low->vm_pgoff + vma_pages(low) == high->vm_pgoff;
+}
+
+/* Soft-dirty areas merge with others; the result is soft-dirty. */
+static bool same_flags(vm_flags_t a, vm_flags_t b)
+{
+	return !((a ^ b) & ~VM_SOFTDIRTY);
+}
+
+static bool can_merge(struct vm_area_struct *low, struct vm_area_struct *high)
+{
+	return in_line(low, high) && same_flags(low->vm_flags, high->vm_flags);
+}
+
+static void absorb(struct vm_area_struct *low, struct vm_area_struct *high)
+{
+	pf_addr_t end = high->vm_end;
+
+	low->vm_flags |= high->vm_flags;
+	vma_unlink(high->vm_mm, high);
+	vm_area_free(high);
+	low->vm_end = end;
+}
+
+struct vm_area_struct *vma_merge_around(struct vm_area_struct *vma)
+{
+	struct vm_area_struct *prev = vma_prev(vma), *next = vma_next(vma);
+
+	if (can_merge(vma, next))
+		absorb(vma, next);
+	if (can_merge(prev, vma)) {
+		absorb(prev, vma);
+		vma = prev;
+	}
+	return vma;
+}
+
+/*
+ * One end of @vma, which gets @flags, goes to the neighbour that it is going to
+ * equal: that takes no memory, and makes no area more.
+ *
+ * Return: that neighbour, or NULL if there is none.
+ */
+static struct vm_area_struct *move_border(struct vm_area_struct *vma,
+					  pf_addr_t start, pf_addr_t end,
+					  vm_flags_t flags)
+{
+	struct vm_area_struct *prev = vma_prev(vma), *next = vma_next(vma);
+
+	if (start == vma->vm_start && end < vma->vm_end &&
+	    in_line(prev, vma) && same_flags(prev->vm_flags, flags)) {
+		split_huge_pmd_at(vma, end);
+		prev->vm_flags |= flags;
+		prev->vm_end = end;
+		vma->vm_pgoff = linear_page_index(vma, end);
+		vma->vm_start = end;
+		return prev;
+	}
+	if (start > vma->vm_start && end == vma->vm_end &&
+	    in_line(vma, next) && same_flags(next->vm_flags, flags)) {
+		split_huge_pmd_at(vma, start);
+		next->vm_flags |= flags;
+		next->vm_pgoff = linear_page_index(vma, start);
+		next->vm_start = start;
+		vma->vm_end = start;
+		return next;
+	}
+	return NULL;
+}
+
+int vma_modify_flags(struct vm_area_struct **vma, pf_addr_t start,
+		     pf_addr_t end, vm_flags_t flags)
+{
+	struct vm_area_struct *merged = move_border(*vma, start, end, flags);
+	int err;
+
+	if (merged) {
+		*vma = merged;
+		return 0;
+	}
+	err = vma_isolate(vma, start, end);
+	if (err)
+		return err;
+	vma_set_flags(*vma, flags);
+	*vma = vma_merge_around(*vma);
+	return 0;
+}
