@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pinfold - Linux's page pinning as an ordinary process
+ *
+ * A machine is physical memory; an mm is an address space on it.  Addresses in
+ * an mm are pf_addr_t, in bytes; they mean nothing to the host.  The bytes of a
+ * page are at pf_page_address().
+ *
+ * Rules for callers
+ *  - Functions that act return 0 or a negative errno; pf_error_text() then says
+ *    what was wrong, in words, with the values.
+ *  - get/pin functions return the number of pages, possibly short, or a negative
+ *    errno if there is none.  What was got is put, what was pinned is unpinned.
+ *  - Any thread may call anything at any time, except the destroy functions:
+ *    no other call may be running on what they destroy.
+ *  - Pages outlive the mm they came from; the machine outlives both.
+ *  - A host fork() does not carry a machine along: the child must not touch it.
+ *
+ * Names and meanings of flags and calls are Linux's, as of 6.12.
+ */
+#ifndef PINFOLD_PINFOLD_H
+#define PINFOLD_PINFOLD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define PINFOLD_API __attribute__((visibility("default")))
+#define PINFOLD_MUST_CHECK __attribute__((warn_unused_result))
+#else
+#define PINFOLD_API
+#define PINFOLD_MUST_CHECK
+#endif
+
+#define PINFOLD_VERSION_MAJOR 0
+#define PINFOLD_VERSION_MINOR 1
+
+typedef uint64_t pf_addr_t;	/* address in an mm, bytes */
+typedef uint64_t pf_pfn_t;	/* frame number, frames of PINFOLD_PAGE_SIZE */
+
+#define PINFOLD_PAGE_SIZE 4096u
+
+struct pf_machine;
+struct pf_mm;
+struct pf_page;
+struct pf_task;
+
+/* pf_error_text() - why the calling thread's last failure happened
+ *
+ * Return: a string of the calling thread's, valid until its next failure.
+ */
+PINFOLD_API const char *pf_error_text(void);
+
+/* ---- machines --------------------------------------------------------- */
+
+struct pf_machine_options {
+	size_t size;		/* sizeof(struct pf_machine_options) */
+	uint64_t memory_bytes;	/* a multiple of 4 MiB, up to 256 GiB - 4 MiB */
+	bool metadata_only;	/* no user bytes: pf_read, pf_write and
+				 * pf_page_address do not work, any size runs */
+	bool touch;		/* take all host memory now */
+	unsigned int nr_cpus;	/* simulated CPUs, up to 16; 0: four */
+	unsigned long thp_always;  /* folio orders 2 ... 9 that every area may
+				    * use, bit k is order k */
+	unsigned long thp_madvise; /* the same, for PINFOLD_MADV_HUGEPAGE areas */
+	bool no_huge_zero;	/* a read fault takes a huge page, not the one
+				 * huge zero folio */
+};
+
+/*
+ * pf_machine_create() - make a machine
+ *
+ * Return: 0; -EINVAL for options that make no sense; -ENOMEM.
+ * Owner: on success the caller, who calls pf_machine_destroy().
+ */
+PINFOLD_API PINFOLD_MUST_CHECK int
+pf_machine_create(const struct pf_machine_options *options,
+		  struct pf_machine **machine);
+
+/*
+ * pf_machine_destroy() - give all memory back
+ *
+ * Return: 0; -EBUSY, and nothing happens, while an mm exists or pages are got
+ * or pinned.  NULL is allowed.
+ */
+PINFOLD_API int pf_machine_destroy(struct pf_machine *machine);
+
+struct pf_machine_stat {
+	size_t size;		/* sizeof(struct pf_machine_stat) */
+	uint64_t memory_bytes;
+	uint64_t free_pages;
+	uint64_t pins_acquired;	/* nr_foll_pin_acquired, pages */
+	uint64_t pins_released;	/* nr_foll_pin_released, pages */
+	uint64_t host_huge_bytes; /* of the arena, backed by host huge pages */
+};
+
+/* pf_machine_stat() - counters; exact while no other call is running */
+PINFOLD_API int pf_machine_stat(struct pf_machine *machine,
+				struct pf_machine_stat *stat);
+
+/* ---- address spaces ---------------------------------------------------- */
+
+/* Return: 0 or -ENOMEM.  Owner: the caller, who calls pf_mm_destroy(). */
+PINFOLD_API PINFOLD_MUST_CHECK int pf_mm_create(struct pf_machine *machine,
+						struct pf_mm **mm);
+/* pf_mm_destroy() - unmap everything; pages got or pinned stay.  NULL allowed. */
+PINFOLD_API void pf_mm_destroy(struct pf_mm *mm);
+
+/*
+ * pf_mm_read_lock() - hold mmap_lock for read
+ *
+ * Needed around the get/pin forms that take a @locked argument or none; the
+ * _unlocked forms take it themselves.  Not recursive.
+ */
+PINFOLD_API void pf_mm_read_lock(struct pf_mm *mm);
+PINFOLD_API void pf_mm_read_unlock(struct pf_mm *mm);
+
+enum {
+	PINFOLD_PROT_NONE = 0,
+	PINFOLD_PROT_READ = 1,
+	PINFOLD_PROT_WRITE = 2,
+	PINFOLD_PROT_EXEC = 4,
+};
+
+enum {
+	PINFOLD_MAP_FIXED = 0x10,	/* there, whatever is there now */
+	PINFOLD_MAP_FIXED_NOREPLACE = 0x100000,
+	PINFOLD_MAP_POPULATE = 0x8000,	/* fault in, best effort */
+	PINFOLD_MAP_LOCKED = 0x2000,
+};
+
+/*
+ * pf_mmap() - map private anonymous memory
+ * @hint: where, if it is free there; the place itself with a FIXED flag
+ * @length: bytes, rounded up to whole pages
+ * @address: set on success
+ *
+ * Return: 0; -EINVAL (length 0, unknown bits, unaligned fixed address), -ENOMEM
+ * (no room, past the top, too many areas), -EEXIST (NOREPLACE), -EPERM (fixed
+ * below 64 KiB), -EINTR.
+ */
+PINFOLD_API PINFOLD_MUST_CHECK int pf_mmap(struct pf_mm *mm, pf_addr_t hint,
+					   uint64_t length, int prot, int flags,
+					   pf_addr_t *address);
+/* Return: 0, -EINVAL, -ENOMEM (a hole would make too many areas), -EINTR. */
+PINFOLD_API int pf_munmap(struct pf_mm *mm, pf_addr_t start, uint64_t length);
+/* Return: 0, -EINVAL, -ENOMEM (a hole; what lies before it is changed), -EINTR */
+PINFOLD_API PINFOLD_MUST_CHECK int pf_mprotect(struct pf_mm *mm, pf_addr_t start,
+					       uint64_t length, int prot);
+
+enum {
+	PINFOLD_MREMAP_MAYMOVE = 1,
+	PINFOLD_MREMAP_FIXED = 2,
+	PINFOLD_MREMAP_DONTUNMAP = 4,
+};
+
+/*
+ * pf_mremap() - resize or move; pages and pins stay what they are
+ * @new_address: with PINFOLD_MREMAP_FIXED, where to; with _DONTUNMAP, a hint
+ *
+ * FIXED first unmaps what is there, and what the old range has too much, even
+ * if it then fails.
+ * Return: 0; -EINVAL, -EFAULT (the old range is not inside one area), -ENOMEM
+ * (no room or no memory; nothing has moved), -EPERM (below 64 KiB), -EINTR.
+ */
+PINFOLD_API PINFOLD_MUST_CHECK int pf_mremap(struct pf_mm *mm, pf_addr_t old_address,
+					     uint64_t old_length,
+					     uint64_t new_length, int flags,
+					     pf_addr_t new_address,
+					     pf_addr_t *address);
+
+enum {
+	PINFOLD_MADV_NORMAL = 0,
+	PINFOLD_MADV_DONTNEED = 4,
+	PINFOLD_MADV_HUGEPAGE = 14,
+	PINFOLD_MADV_NOHUGEPAGE = 15,
+	PINFOLD_MADV_POPULATE_READ = 22,
+	PINFOLD_MADV_POPULATE_WRITE = 23,
+};
+
+/*
+ * pf_madvise() - advise about a range
+ *
+ * Return: 0; -EINVAL (unknown advice, unaligned, not applicable), -ENOMEM (a
+ * hole; DONTNEED and the HUGEPAGE kinds do the rest all the same), -EAGAIN (no
+ * memory, or too many areas, to cut one), -EFAULT, -EHWPOISON, -EINTR.
+ */
+PINFOLD_API PINFOLD_MUST_CHECK int pf_madvise(struct pf_mm *mm, pf_addr_t start,
+					      uint64_t length, int advice);
+
+/*
+ * pf_read(), pf_write() - copy through the page tables, faulting as needed
+ *
+ * As a user's load or store: the area must permit it.
+ * Return: bytes copied, short if a later page could not be reached; a negative
+ * errno if none; -EOPNOTSUPP on a metadata-only machine.
+ */
+PINFOLD_API PINFOLD_MUST_CHECK int64_t pf_read(struct pf_mm *mm, pf_addr_t from,
+					       void *to, uint64_t bytes);
+PINFOLD_API PINFOLD_MUST_CHECK int64_t pf_write(struct pf_mm *mm, pf_addr_t to,
+						const void *from, uint64_t bytes);
+
+/* ---- getting and pinning ------------------------------------------------- */
+
+enum {
+	PINFOLD_FOLL_WRITE = 0x1,	/* the holder will write */
+	PINFOLD_FOLL_GET = 0x2,
+	PINFOLD_FOLL_FORCE = 0x8,	/* as a debugger: override protection */
+	PINFOLD_FOLL_NOWAIT = 0x10,	/* do not wait; makes 0 a legal result */
+	PINFOLD_FOLL_NOFAULT = 0x20,	/* only what is there */
+	PINFOLD_FOLL_HWPOISON = 0x40,	/* report poison as -EHWPOISON */
+	PINFOLD_FOLL_ANON = 0x80,	/* anonymous areas only */
+	PINFOLD_FOLL_LONGTERM = 0x100,	/* for pins without a bound in time */
+	PINFOLD_FOLL_SPLIT_PMD = 0x200,	/* map huge pages by PTEs first */
+	PINFOLD_FOLL_INTERRUPTIBLE = 0x800,
+	PINFOLD_FOLL_HONOR_NUMA_FAULT = 0x1000,
+};
+
+/*
+ * pf_pin_user_pages() - pin [start, start + nr_pages pages)
+ * @nr_pages: pages
+ * @flags: PINFOLD_FOLL_*
+ * @pages: room for @nr_pages; slots past the result are unspecified
+ *
+ * Context: pf_mm_read_lock() is held and stays held.
+ * Return: pages pinned, possibly short; -EFAULT, -ENOMEM, -EINTR; 0 for invalid
+ * flags, as in Linux.
+ * Owner: the caller, who unpins each page once.
+ */
+PINFOLD_API PINFOLD_MUST_CHECK long
+pf_pin_user_pages(struct pf_mm *mm, pf_addr_t start, unsigned long nr_pages,
+		  unsigned int flags, struct pf_page **pages);
+/* The same with references, put by pf_put_page(); invalid flags: -EINVAL. */
+PINFOLD_API PINFOLD_MUST_CHECK long
+pf_get_user_pages(struct pf_mm *mm, pf_addr_t start, unsigned long nr_pages,
+		  unsigned int flags, struct pf_page **pages);
+
+/*
+ * The _remote forms may drop the lock: *@locked is 1 on entry and tells on return
+ * whether pf_mm_read_lock() still is held.  NULL: it is never dropped.
+ */
+PINFOLD_API PINFOLD_MUST_CHECK long
+pf_pin_user_pages_remote(struct pf_mm *mm, pf_addr_t start,
+			 unsigned long nr_pages, unsigned int flags,
+			 struct pf_page **pages, int *locked);
+PINFOLD_API PINFOLD_MUST_CHECK long
+pf_get_user_pages_remote(struct pf_mm *mm, pf_addr_t start,
+			 unsigned long nr_pages, unsigned int flags,
+			 struct pf_page **pages, int *locked);
+
+/* The _unlocked forms take and release the lock themselves. */
+PINFOLD_API PINFOLD_MUST_CHECK long
+pf_pin_user_pages_unlocked(struct pf_mm *mm, pf_addr_t start,
+			   unsigned long nr_pages, struct pf_page **pages,
+			   unsigned int flags);
+PINFOLD_API PINFOLD_MUST_CHECK long
+pf_get_user_pages_unlocked(struct pf_mm *mm, pf_addr_t start,
+			   unsigned long nr_pages, struct pf_page **pages,
+			   unsigned int flags);
+
+PINFOLD_API void pf_put_page(struct pf_page *page);
+PINFOLD_API void pf_unpin_user_page(struct pf_page *page);
+/* All pages of one machine; NULL entries are skipped. */
+PINFOLD_API void pf_unpin_user_pages(struct pf_page **pages,
+				     unsigned long nr_pages);
+/* @dirty: the holder wrote: mark the folios dirty first (may sleep). */
+PINFOLD_API void pf_unpin_user_pages_dirty_lock(struct pf_page **pages,
+						unsigned long nr_pages,
+						bool dirty);
+/* @nr_pages consecutive frames from @page on. */
+PINFOLD_API void pf_unpin_user_page_range_dirty_lock(struct pf_page *page,
+						     unsigned long nr_pages,
+						     bool dirty);
+
+/*
+ * pf_page_address() - where the host finds a page's bytes
+ *
+ * Return: 0 and *@address; -EOPNOTSUPP on a metadata-only machine.
+ * Valid while the page is got or pinned.
+ */
+PINFOLD_API PINFOLD_MUST_CHECK int pf_page_address(const struct pf_page *page,
+						   void **address);
+PINFOLD_API pf_pfn_t pf_page_pfn(const struct pf_page *page);
+/* pf_page_folio_order() - log2 of the pages of the folio it belongs to */
+PINFOLD_API unsigned int pf_page_folio_order(const struct pf_page *page);
+/* pf_page_maybe_dma_pinned() - Linux's folio_maybe_dma_pinned() */
+PINFOLD_API bool pf_page_maybe_dma_pinned(const struct pf_page *page);
+
+/* ---- signals ------------------------------------------------------------- */
+
+/* pf_task_self() - the calling thread, for others to signal; valid till it ends */
+PINFOLD_API struct pf_task *pf_task_self(void);
+/* pf_task_signal() - end that thread's waits: killable ones only if @fatal */
+PINFOLD_API void pf_task_signal(struct pf_task *task, bool fatal);
+/* pf_task_clear_signals() - of the calling thread */
+PINFOLD_API void pf_task_clear_signals(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
