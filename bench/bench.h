@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the benchmark suites share.
+ *
+ * A suite fills rows; the report prints them.  A row is one algorithm on one
+ * shape: get and put times a page, beside what the hardware itself takes for
+ * the same (bench/limit.h), measured in turn with it.
+ */
+#ifndef BENCH_BENCH_H
+#define BENCH_BENCH_H
+
+#include "host/event.h"
+#include "lab/shape.h"
+
+#include <stdio.h>
+
+#define BENCH_MAX_FOLIOS	8
+#define BENCH_MAX_ALGOS		8
+#define BENCH_MAX_REPEATS	1001
+#define BENCH_MAX_THREADS	16
+#define BENCH_MAX_ROWS		256
+
+enum bench_frames {
+	FRAMES_ORDERED = 1,
+	FRAMES_SHUFFLED = 2,
+};
+
+struct bench_options {
+	u64 bytes;			/* of a synthetic shape */
+	unsigned long pages_per_call;
+	unsigned int repeats;
+	unsigned int threads;
+	unsigned int nr_folios;		/* 0: the suite's default */
+	unsigned int folio_orders[BENCH_MAX_FOLIOS];
+	unsigned int nr_algos;		/* 0: all */
+	const char *algos[BENCH_MAX_ALGOS];
+	unsigned int frames;		/* FRAMES_* bits */
+	const struct layout *layout;	/* NULL: synthetic */
+	u64 seed;
+	/* Says what goes on, for somebody who waits; NULL: nothing. */
+	void (*progress)(const char *fmt, ...) __printf(1, 2);
+};
+
+struct bench_figure {
+	double median, min, max;
+};
+
+enum bench_status { BENCH_OK, BENCH_SKIPPED, BENCH_FAILED };
+
+struct bench_row {
+	const char *suite;
+	char algo[32];
+	enum bench_status status;
+	char reason[160];		/* unless ok */
+	char shape[32];			/* the column: "4K", "captured" ... */
+	u64 folio_bytes;		/* 0: mixed */
+	unsigned int frames;		/* 0: as the layout has them */
+	u64 bytes;			/* pinned by one pass over the shape */
+	unsigned long pages_per_call;
+	unsigned int threads, repeats;
+	struct bench_figure get_ns, put_ns;	/* a page */
+	double get_ratio, put_ratio;	/* over limit's medians; limit: 1 */
+	bool has_events;
+	double get_events[NR_EVENTS], put_events[NR_EVENTS];	/* a page */
+};
+
+struct bench_result {
+	struct bench_row rows[BENCH_MAX_ROWS];
+	unsigned int nr_rows;
+	bool metadata_only;
+	u64 arena_bytes, arena_huge_bytes;	/* of the largest shape */
+	unsigned long skipped_pages, marked_pages;	/* of a layout */
+};
+
+struct bench_suite {
+	const char *name;
+	const char *summary;
+	/*
+	 * Return: 0, rows added to @result (failed ones among them); or a
+	 * negative errno and the reason in error_text().
+	 */
+	int (*run)(const struct bench_options *options,
+		   struct bench_result *result);
+};
+
+extern const struct bench_suite bench_walk;
+
+/* Medians and the like; @samples is reordered. */
+struct bench_figure bench_summary(double *samples, unsigned int nr);
+
+/* bench_frames_name() - "ordered", "shuffled" or "captured" */
+const char *bench_frames_name(unsigned int frames);
+
+/* The tables and the JSON lines (report.c). */
+void report_tables(const struct bench_options *options,
+		   const struct bench_result *result, FILE *out);
+int __must_check report_json(const struct bench_result *result, FILE *out);
+
+/*
+ * bench_add_events() - have the counting build run the same rows
+ * @argv: the arguments after `pinfold bench`, NULL-terminated
+ *
+ * Return: 0, or a negative errno: the rows stay without events.
+ */
+int __must_check bench_add_events(char *const argv[],
+				  struct bench_result *result);
+
+#endif
