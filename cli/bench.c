@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * `pinfold bench`: what pinning costs.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/bench.h"
+#include "cli/cli.h"
+#include "host/errtext.h"
+#include "lab/gup_algos.h"
+
+static const struct bench_suite *const suites[] = { &bench_walk };
+
+struct call {
+	struct bench_options options;
+	const struct bench_suite *wanted[ARRAY_SIZE(suites)];
+	unsigned int nr_wanted;
+	const char *json;		/* file, "-" for stdout, or NULL */
+	const char *layout_file;
+	u64 pid;			/* 0: none */
+	bool counting;			/* we are the counting helper */
+	bool shape_given;		/* -m or --frames: not for a layout */
+};
+
+static int help(void)
+{
+	puts("Usage: pinfold bench [SUITE ...] [OPTION ...]\n"
+	     "What getting and putting a page costs, beside what the hardware "
+	     "takes.\n\nSuites (default: all):");
+	for (size_t i = 0; i < ARRAY_SIZE(suites); i++)
+		printf("  %-10s %s\n", suites[i]->name, suites[i]->summary);
+	puts("\n"
+	     "  -m MIB            memory to pin (256)\n"
+	     "  -n PAGES          pages a call (512)\n"
+	     "  -r REPEATS        turns of each row; figures are medians (11)\n"
+	     "  -j THREADS        threads, each with its part of the memory (1)\n"
+	     "  --folio LIST      folio sizes, 4K and 16K to 2M (4K,64K,2M)\n"
+	     "  --algo LIST       rows (single,walk,batch)\n"
+	     "  --frames WHICH    ordered, shuffled or both (both)\n"
+	     "  --pid PID         the memory shape of that process instead\n"
+	     "  --layout FILE     the same, from a file of pinfold capture\n"
+	     "  --json FILE|-     JSON lines too; -: to stdout, tables to "
+	     "stderr\n"
+	     "  --seed N          of shuffled frames (1)\n"
+	     "  --help");
+	return EXIT_OK;
+}
+
+/* ---- options ----------------------------------------------------------------- */
+
+/* Calls @add for each part of a comma-separated list. */
+static int each_part(const char *list, struct call *call,
+		     int (*add)(struct call *call, const char *part))
+{
+	char *copy = strdup(list), *rest = copy, *part;
+	int err = copy ? 0 : failed("bench", "no memory");
+
+	while (!err && (part = strsep(&rest, ",")))
+		err = add(call, part);
+	free(copy);
+	return err;
+}
+
+static int add_folio(struct call *call, const char *part)
+{
+	struct bench_options *o = &call->options;
+	u64 bytes;
+
+	if (!parse_size(part, 4096, (u64)2 << 20, &bytes) ||
+	    (bytes & (bytes - 1)) || bytes == 8192)
+		return usage_error("bench", "--folio takes 4K and 16K to 2M, "
+				   "powers of two, not '%s'", part);
+	if (o->nr_folios == BENCH_MAX_FOLIOS)
+		return usage_error("bench", "more than %d folio sizes",
+				   BENCH_MAX_FOLIOS);
+	o->folio_orders[o->nr_folios++] = __builtin_ctzll(bytes) - PAGE_SHIFT;
+	return 0;
+}
+
+static int add_algo(struct call *call, const char *part)
+{
+	struct bench_options *o = &call->options;
+	const struct gup_algo *algo = gup_algo_find(part);
+
+	if (!algo)
+		return usage_error("bench", "no algorithm '%s'", part);
+	if (o->nr_algos == BENCH_MAX_ALGOS)
+		return usage_error("bench", "more than %d algorithms",
+				   BENCH_MAX_ALGOS);
+	o->algos[o->nr_algos++] = algo->name;
+	return 0;
+}
+
+static int set_frames(struct call *call, const char *name)
+{
+	call->shape_given = true;
+	if (!strcmp(name, "ordered"))
+		call->options.frames = FRAMES_ORDERED;
+	else if (!strcmp(name, "shuffled"))
+		call->options.frames = FRAMES_SHUFFLED;
+	else if (!strcmp(name, "both"))
+		call->options.frames = FRAMES_ORDERED | FRAMES_SHUFFLED;
+	else
+		return usage_error("bench", "--frames takes ordered, shuffled "
+				   "or both, not '%s'", name);
+	return 0;
+}
+
+static int set_number(const char *option, const char *value, u64 lo, u64 hi,
+		      u64 *out)
+{
+	if (!parse_u64(value, lo, hi, out))
+		return usage_error("bench", "%s takes %" PRIu64 " to %" PRIu64
+				   ", not '%s'", option, lo, hi, value);
+	return 0;
+}
+
+enum {
+	OPT_FOLIO = 256, OPT_ALGO, OPT_FRAMES, OPT_PID, OPT_LAYOUT, OPT_JSON,
+	OPT_SEED, OPT_COUNTING, OPT_HELP,
+};
+
+static const struct option long_options[] = {
+	{ "folio", required_argument, NULL, OPT_FOLIO },
+	{ "algo", required_argument, NULL, OPT_ALGO },
+	{ "frames", required_argument, NULL, OPT_FRAMES },
+	{ "pid", required_argument, NULL, OPT_PID },
+	{ "layout", required_argument, NULL, OPT_LAYOUT },
+	{ "json", required_argument, NULL, OPT_JSON },
+	{ "seed", required_argument, NULL, OPT_SEED },
+	{ "counting", no_argument, NULL, OPT_COUNTING },
+	{ "help", no_argument, NULL, OPT_HELP },
+	{ NULL, 0, NULL, 0 },
+};
+
+/* Most memory: what one machine can have, less what page tables take. */
+#define MAX_MIB	((u64)255 << 10)
+
+static int take_option(struct call *call, int c, const char *value)
+{
+	struct bench_options *o = &call->options;
+	u64 n = 0;
+	int err;
+
+	switch (c) {
+	case 'm':
+		err = set_number("-m", value, 2, MAX_MIB, &n);
+		if (!err && n % 2)
+			return usage_error("bench", "-m takes an even number of "
+					   "MiB, not '%s'", value);
+		o->bytes = n << 20;
+		call->shape_given = true;
+		return err;
+	case 'n':
+		err = set_number("-n", value, 1, (u64)1 << 26, &n);
+		o->pages_per_call = n;
+		return err;
+	case 'r':
+		err = set_number("-r", value, 1, BENCH_MAX_REPEATS, &n);
+		o->repeats = n;
+		return err;
+	case 'j':
+		err = set_number("-j", value, 1, BENCH_MAX_THREADS, &n);
+		o->threads = n;
+		return err;
+	case OPT_FOLIO:
+		return each_part(value, call, add_folio);
+	case OPT_ALGO:
+		return each_part(value, call, add_algo);
+	case OPT_FRAMES:
+		return set_frames(call, value);
+	case OPT_PID:
+		return set_number("--pid", value, 1, INT32_MAX, &call->pid);
+	case OPT_LAYOUT:
+		call->layout_file = value;
+		return 0;
+	case OPT_JSON:
+		call->json = value;
+		return 0;
+	case OPT_SEED:
+		return set_number("--seed", value, 0, UINT64_MAX, &o->seed);
+	case OPT_COUNTING:
+		call->counting = true;
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+static int add_suite(struct call *call, const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(suites); i++) {
+		if (strcmp(name, suites[i]->name))
+			continue;
+		for (unsigned int k = 0; k < call->nr_wanted; k++)
+			if (call->wanted[k] == suites[i])
+				return 0;
+		call->wanted[call->nr_wanted++] = suites[i];
+		return 0;
+	}
+	return usage_error("bench", "no suite '%s', see pinfold bench --help",
+			   name);
+}
+
+/* Return: EXIT_OK to go on, an exit code, or -1 after --help. */
+static int parse(struct call *call, int argc, char **argv)
+{
+	int c, err;
+
+	opterr = 0;
+	optind = 1;
+	while ((c = getopt_long(argc, argv, ":m:n:r:j:h", long_options, NULL)) !=
+	       -1) {
+		if (c == ':' || c == '?')
+			return bad_option("bench", c, argv);
+		if (c == 'h' || c == OPT_HELP) {
+			help();
+			return -1;
+		}
+		err = take_option(call, c, optarg);
+		if (err)
+			return err;
+	}
+	for (; optind < argc; optind++) {
+		err = add_suite(call, argv[optind]);
+		if (err)
+			return err;
+	}
+	if (!call->nr_wanted)
+		for (size_t i = 0; i < ARRAY_SIZE(suites); i++)
+			call->wanted[call->nr_wanted++] = suites[i];
+	if (call->pid && call->layout_file)
+		return usage_error("bench", "--pid and --layout exclude each "
+				   "other");
+	if ((call->pid || call->layout_file) && call->shape_given)
+		return usage_error("bench", "-m and --frames are the layout's "
+				   "own with --pid or --layout");
+	return EXIT_OK;
+}
+
+/* ---- running ----------------------------------------------------------------- */
+
+static int load_layout(struct call *call, struct layout **layout)
+{
+	struct layout_error why;
+	int err = 0;
+
+	if (call->layout_file)
+		err = layout_read(call->layout_file, layout, &why);
+	else if (call->pid)
+		err = layout_capture(call->pid, layout, &why);
+	if (err)
+		return failed("bench", "%s", why.text);
+	call->options.layout = *layout;
+	if (*layout)
+		call->options.bytes = layout_resident_pages(*layout) *
+				      LAYOUT_PAGE_BYTES;
+	return 0;
+}
+
+/* Descriptors, slots, page tables, and the bytes themselves if they are kept. */
+static u64 host_bytes_needed(const struct call *call)
+{
+	u64 bytes = call->options.bytes;
+	u64 metadata = bytes / PAGE_SIZE * (sizeof(struct page) + 8 + 9);
+	bool kept = !call->options.layout && bytes <= (u64)2 << 30;
+
+	return metadata + ((u64)64 << 20) + (kept ? bytes : 0);
+}
+
+static int check_memory(const struct call *call)
+{
+	u64 need = host_bytes_needed(call), have = host_available_bytes();
+
+	if (have && need > have)
+		return failed("bench", "%" PRIu64 " MiB need %" PRIu64
+			      " MiB of the host, which has %" PRIu64
+			      " MiB to give", call->options.bytes >> 20,
+			      need >> 20, have >> 20);
+	return 0;
+}
+
+/* The helper captures nothing: it gets the layout that we measured, as a file. */
+static int add_events(struct call *call, char **argv,
+		      struct bench_result *result)
+{
+	char path[] = "/tmp/pinfold-XXXXXX", *args[48];
+	FILE *file = NULL;
+	int nr = 0, err = 0, fd;
+
+	for (int i = 1; argv[i]; i++) {
+		if (nr + 4 > (int)ARRAY_SIZE(args))
+			return -E2BIG;
+		args[nr++] = argv[i];
+	}
+	if (call->pid) {
+		fd = mkstemp(path);
+		file = fd < 0 ? NULL : fdopen(fd, "w");
+		err = file ? layout_write(call->options.layout, file) : -EIO;
+		if (file && fclose(file))
+			err = -EIO;
+		args[nr++] = "--layout";
+		args[nr++] = path;
+	}
+	args[nr] = NULL;
+	if (!err)
+		err = bench_add_events(args, result);
+	if (call->pid && fd >= 0)
+		remove(path);
+	return err;
+}
+
+static int write_json(const struct call *call, const struct bench_result *result)
+{
+	const bool to_stdout = call->counting || !strcmp(call->json, "-");
+	FILE *out = to_stdout ? stdout : fopen(call->json, "we");
+	int err;
+
+	if (!out)
+		return failed("bench", "cannot write %s: %s", call->json,
+			      strerror(errno));
+	err = report_json(result, out);
+	if (!to_stdout && fclose(out))
+		err = -EIO;
+	return err ? failed("bench", "cannot write %s", call->json) : 0;
+}
+
+static int any_failed(const struct bench_result *result)
+{
+	for (unsigned int i = 0; i < result->nr_rows; i++)
+		if (result->rows[i].status == BENCH_FAILED)
+			return EXIT_FAILED;
+	return EXIT_OK;
+}
+
+static int run_suite(struct call *call, const struct bench_suite *suite,
+		     char **argv)
+{
+	struct bench_result *result = calloc(1, sizeof(*result));
+	FILE *tables = call->json && !strcmp(call->json, "-") ? stderr : stdout;
+	int err;
+
+	if (!result)
+		return failed("bench", "no memory");
+	err = suite->run(&call->options, result);
+	progress_done();
+	if (err) {
+		free(result);
+		return failed("bench", "%s", error_text());
+	}
+	if (!call->counting) {
+		progress("%s: counting events", suite->name);
+		err = add_events(call, argv, result);
+		progress_done();
+		if (err)
+			fprintf(stderr, "pinfold bench: no events: the counting "
+				"build did not answer: %s\n", strerror(-err));
+		report_tables(&call->options, result, tables);
+	}
+	err = call->json || call->counting ? write_json(call, result) : 0;
+	if (!err)
+		err = any_failed(result);
+	free(result);
+	return err;
+}
+
+static int run(int argc, char **argv)
+{
+	struct call call = {
+		.options = {
+			.bytes = (u64)256 << 20,
+			.pages_per_call = 512,
+			.repeats = 11,
+			.threads = 1,
+			.frames = FRAMES_ORDERED | FRAMES_SHUFFLED,
+			.seed = 1,
+			.progress = progress,
+		},
+	};
+	struct layout *layout = NULL;
+	int err = parse(&call, argc, argv);
+
+	if (err)
+		return err < 0 ? EXIT_OK : err;
+	err = load_layout(&call, &layout);
+	if (!err)
+		err = check_memory(&call);
+	for (unsigned int i = 0; i < call.nr_wanted && !err; i++)
+		err = run_suite(&call, call.wanted[i], argv);
+	layout_free(layout);
+	return err;
+}
+
+const struct subcommand cmd_bench = {
+	"bench", "what pinning costs a page, beside the hardware's limit", run,
+};
