@@ -43,10 +43,8 @@ static enum answer no_table(struct vm_area_struct *vma, unsigned int flags,
 	return err ? failed(f, err) : NEED_FAULT;
 }
 
-static void touch_pte_page(struct page *page, pte_t pte, unsigned int flags)
+static void touch_folio(struct folio *folio, pte_t pte, unsigned int flags)
 {
-	struct folio *folio = page_folio(page);
-
 	if ((flags & FOLL_WRITE) && !pte_dirty(pte) && !folio_test_dirty(folio))
 		folio_mark_dirty(folio);
 	folio_mark_accessed(folio);
@@ -73,6 +71,7 @@ static enum answer follow_locked_pte(struct vm_area_struct *vma,
 				     unsigned int flags, struct follow *f)
 {
 	pte_t pte = ptep_get(ptep);
+	struct folio *folio;
 	struct page *page;
 	int err;
 
@@ -94,18 +93,19 @@ static enum answer follow_locked_pte(struct vm_area_struct *vma,
 	}
 	if (!pte_write(pte) && gup_must_unshare(vma, flags, page))
 		return NEED_UNSHARE;
-	err = try_grab_folio(page_folio(page), 1, flags);
+	folio = page_folio(page);
+	err = try_grab_folio(folio, 1, flags);
 	if (err)
 		return failed(f, err);
 	if (flags & FOLL_PIN) {
-		err = arch_make_folio_accessible(page_folio(page));
+		err = arch_make_folio_accessible(folio);
 		if (err) {
-			gup_put_folio(page_folio(page), 1, flags);
+			gup_put_folio(folio, 1, flags);
 			return failed(f, err);
 		}
 	}
 	if (flags & FOLL_TOUCH)
-		touch_pte_page(page, pte, flags);
+		touch_folio(folio, pte, flags);
 	f->page = page;
 	f->page_mask = 0;
 	return GOT_PAGE;
@@ -214,14 +214,13 @@ static long take_pages(struct vm_area_struct *vma, pf_addr_t address,
 		       const struct follow *f, unsigned long left,
 		       unsigned int flags, struct page **pages)
 {
-	struct folio *folio = page_folio(f->page);
 	unsigned long nr = 1 + (~(address >> PAGE_SHIFT) & f->page_mask);
 
 	nr = min(nr, left);
 	if (!pages)
 		return nr;
-	if (nr > 1 && try_grab_folio(folio, nr - 1, flags)) {
-		gup_put_folio(folio, 1, flags);
+	if (nr > 1 && try_grab_folio(page_folio(f->page), nr - 1, flags)) {
+		gup_put_folio(page_folio(f->page), 1, flags);
 		return -EFAULT;
 	}
 	for (unsigned long i = 0; i < nr; i++) {

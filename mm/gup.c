@@ -148,78 +148,58 @@ static __always_inline long gup_lookup_pte(struct vm_area_struct *vma,
  * gup_plain_run() - eight PTEs at a time, while all are writable
  * @ptep: the first of the run, writable
  * @most: PTEs to look at
+ * @clean: gets ~pte of those taken
  *
  * A writable entry passes every test (gup_lookup_pte()), so what is left to ask
- * is whether it maps the next page.
- * Return: how many belong to the run, a multiple of 8; @clean gets ~pte of them.
+ * is whether it maps the next page.  Entries do not change under the lock, so
+ * two may be loaded at once.
+ * Return: how many belong to the run, a multiple of 8.
  */
-static __always_inline long gup_plain_run(pte_t *ptep, long most, u64 *clean)
+static __always_inline long gup_plain_run(const pte_t *ptep, long most,
+					  u64 *clean)
 {
-	u64 expected = pte_val(ptep_get(ptep)) | RUN_SOFT_BITS;
+	typedef u64 pair __attribute__((vector_size(16)));
+	const pair soft = { RUN_SOFT_BITS, RUN_SOFT_BITS };
+	u64 first = pte_val(*ptep) | RUN_SOFT_BITS;
+	pair expected = { first, first + PAGE_SIZE }, all = ~(pair){ 0 };
 	long nr = 0;
 
 	for (; nr + 8 <= most; nr += 8) {
-		u64 differ = 0, all = ~(u64)0;
+		pair differ = { 0 }, two, eight = all;
 
-		for (int k = 0; k < 8; k++) {
-			u64 val = pte_val(ptep_get(ptep + nr + k));
-
-			differ |= (val | RUN_SOFT_BITS) ^ expected;
-			all &= val;
-			expected += PAGE_SIZE;
+		for (int k = 0; k < 8; k += 2) {
+			__builtin_memcpy(&two, ptep + nr + k, sizeof(two));
+			differ |= (two | soft) ^ expected;
+			eight &= two;
+			expected += 2 * PAGE_SIZE;
 		}
-		if (differ)
+		if (differ[0] | differ[1])
 			break;
-		*clean |= ~all;
+		all = eight;
 	}
+	*clean |= nr ? ~(all[0] & all[1]) : 0;
 	return nr;
 }
 
 /*
- * An entry that maps the expected page but differs from the first in more than
- * soft bits: does it go on with the run?  Only if one of the two was made
- * PROT_NONE for a NUMA hint, and that does not matter here.
- */
-static noinline bool gup_only_hint_differs(struct vm_area_struct *vma, pte_t pte,
-					   u64 differ, unsigned int flags)
-{
-	const u64 hint = _PAGE_PRESENT | _PAGE_PROTNONE | _PAGE_USER | _PAGE_NX;
-
-	return !(differ & ~hint) && pte_present(pte) &&
-	       (!pte_protnone(pte) || gup_can_follow_protnone(vma, flags));
-}
-
-/*
- * gup_pte_batch_len() - how many PTEs from @ptep on are one run?
- * @page: what the first one maps, judged by gup_lookup_pte()
- * @most: PTEs left in the request
- * @any_clean: set if some PTE of the run is not dirty
+ * gup_mixed_run() - the rest of a run, asking of each page what
+ * gup_lookup_pte() asked of the first
+ * @nr: PTEs that belong to the run already, at least 1
+ * @end: where it ends at the latest
  *
- * Every further PTE must map the next page of the same folio and pass, for its
- * own page, what gup_lookup_pte() asked of the first.
+ * Return: how many belong to it.
  */
-static __always_inline long gup_pte_batch_len(struct vm_area_struct *vma,
-					      struct folio *folio,
-					      struct page *page, pte_t *ptep,
-					      long most, unsigned int flags,
-					      bool *any_clean)
+static noinline long gup_mixed_run(struct vm_area_struct *vma,
+				   struct page *page, pte_t *ptep, long nr,
+				   long end, unsigned int flags, u64 *clean)
 {
-	pte_t first = ptep_get(ptep), pte;
 	const u64 may_differ = RUN_SOFT_BITS | _PAGE_RW;
-	u64 expected = pte_val(first) | may_differ, clean = ~pte_val(first);
-	u64 differ;
-	long nr = 0, end;
+	const u64 first = pte_val(ptep_get(ptep)) | may_differ;
 
-	end = folio_nr_pages(folio) - folio_page_idx(folio, page);
-	end = min(end, most);
-	if (pte_write(first))
-		nr = gup_plain_run(ptep, end, &clean);
-	for (nr = max(nr, 1L); nr < end; nr++) {
-		pte = ptep_get(ptep + nr);
-		differ = (pte_val(pte) | may_differ) ^
-			 (expected + nr * PAGE_SIZE);
-		if (unlikely(differ) &&
-		    !gup_only_hint_differs(vma, pte, differ, flags))
+	for (; nr < end; nr++) {
+		pte_t pte = ptep_get(ptep + nr);
+
+		if ((pte_val(pte) | may_differ) != first + nr * PAGE_SIZE)
 			break;
 		if (!pte_write(pte)) {
 			if ((flags & FOLL_WRITE) &&
@@ -228,8 +208,34 @@ static __always_inline long gup_pte_batch_len(struct vm_area_struct *vma,
 			if (gup_must_unshare(vma, flags, page + nr))
 				break;
 		}
-		clean |= ~pte_val(pte);
+		*clean |= ~pte_val(pte);
 	}
+	return nr;
+}
+
+/*
+ * gup_pte_batch_len() - how many PTEs from @ptep on are one run?
+ * @page: what the first one maps, judged by gup_lookup_pte()
+ * @most: PTEs left in the request
+ * @any_clean: set if some PTE of the run is not dirty
+ *
+ * Every further PTE maps the next page of the same folio.
+ */
+static __always_inline long gup_pte_batch_len(struct vm_area_struct *vma,
+					      struct folio *folio,
+					      struct page *page, pte_t *ptep,
+					      long most, unsigned int flags,
+					      bool *any_clean)
+{
+	u64 clean = ~pte_val(*ptep);
+	long nr = 1, end;
+
+	end = folio_nr_pages(folio) - folio_page_idx(folio, page);
+	end = min(end, most);
+	if (pte_write(*ptep))
+		nr = max(gup_plain_run(ptep, end, &clean), 1L);
+	if (nr < end)
+		nr = gup_mixed_run(vma, page, ptep, nr, end, flags, &clean);
 	*any_clean = clean & _PAGE_DIRTY;
 	return nr;
 }
