@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "bench/bench.h"
 #include "cli/cli.h"
@@ -21,6 +22,7 @@ struct call {
 	const struct bench_suite *wanted[ARRAY_SIZE(suites)];
 	unsigned int nr_wanted;
 	const char *json;		/* file, "-" for stdout, or NULL */
+	FILE *json_out;
 	const char *layout_file;
 	u64 pid;			/* 0: none */
 	bool counting;			/* we are the counting helper */
@@ -285,49 +287,83 @@ static int check_memory(const struct call *call)
 	return 0;
 }
 
-/* The helper captures nothing: it gets the layout that we measured, as a file. */
-static int add_events(struct call *call, char **argv,
-		      struct bench_result *result)
+/* The arguments without --pid, as the helper is to have them. */
+static int copy_args(char **argv, char **args, int room)
 {
-	char path[] = "/tmp/pinfold-XXXXXX", *args[48];
-	FILE *file = NULL;
-	int nr = 0, err = 0, fd;
+	int nr = 0;
 
 	for (int i = 1; argv[i]; i++) {
-		if (nr + 4 > (int)ARRAY_SIZE(args))
+		if (!strncmp(argv[i], "--pid", 5)) {
+			i += !strchr(argv[i], '=') && argv[i + 1];
+			continue;
+		}
+		if (nr == room)
 			return -E2BIG;
 		args[nr++] = argv[i];
 	}
-	if (call->pid) {
-		fd = mkstemp(path);
-		file = fd < 0 ? NULL : fdopen(fd, "w");
-		err = file ? layout_write(call->options.layout, file) : -EIO;
-		if (file && fclose(file))
-			err = -EIO;
-		args[nr++] = "--layout";
-		args[nr++] = path;
+	return nr;
+}
+
+static int write_layout(const struct layout *layout, int fd)
+{
+	FILE *file = fdopen(fd, "w");
+	int err;
+
+	if (!file) {
+		close(fd);
+		return -EIO;
 	}
-	args[nr] = NULL;
-	if (!err)
-		err = bench_add_events(args, result);
-	if (call->pid && fd >= 0)
-		remove(path);
+	err = layout_write(layout, file);
+	if (fclose(file) && !err)
+		err = -EIO;
 	return err;
 }
 
-static int write_json(const struct call *call, const struct bench_result *result)
+/* The helper captures nothing: it gets what we measured, as a file. */
+static int add_events(struct call *call, char **argv,
+		      struct bench_result *result)
 {
-	const bool to_stdout = call->counting || !strcmp(call->json, "-");
-	FILE *out = to_stdout ? stdout : fopen(call->json, "we");
-	int err;
+	char path[] = "/tmp/pinfold-XXXXXX", *args[48] = { NULL };
+	int nr = copy_args(argv, args, ARRAY_SIZE(args) - 3);
+	int err, fd;
 
-	if (!out)
+	if (nr < 0)
+		return nr;
+	if (!call->pid)
+		return bench_add_events(args, result);
+	fd = mkstemp(path);
+	if (fd < 0)
+		return -errno;
+	args[nr++] = "--layout";
+	args[nr++] = path;
+	err = write_layout(call->options.layout, fd);
+	if (!err)
+		err = bench_add_events(args, result);
+	remove(path);
+	return err;
+}
+
+/* Before anything runs, so that nobody waits for rows that cannot be kept. */
+static int open_json(struct call *call)
+{
+	if (call->counting || (call->json && !strcmp(call->json, "-")))
+		call->json_out = stdout;
+	else if (call->json)
+		call->json_out = fopen(call->json, "we");
+	if (call->json && !call->json_out)
 		return failed("bench", "cannot write %s: %s", call->json,
 			      strerror(errno));
-	err = report_json(result, out);
-	if (!to_stdout && fclose(out))
-		err = -EIO;
-	return err ? failed("bench", "cannot write %s", call->json) : 0;
+	return 0;
+}
+
+static int close_json(struct call *call, int status)
+{
+	if (!call->json_out || call->json_out == stdout)
+		return status;
+	if (fclose(call->json_out))
+		return failed("bench", "cannot write %s: %s", call->json,
+			      strerror(errno));
+	return status;
 }
 
 static int any_failed(const struct bench_result *result)
@@ -362,9 +398,9 @@ static int run_suite(struct call *call, const struct bench_suite *suite,
 				"build did not answer: %s\n", strerror(-err));
 		report_tables(&call->options, result, tables);
 	}
-	err = call->json || call->counting ? write_json(call, result) : 0;
-	if (!err)
-		err = any_failed(result);
+	err = call->json_out ? report_json(result, call->json_out) : 0;
+	err = err ? failed("bench", "cannot write the rows") :
+		    any_failed(result);
 	free(result);
 	return err;
 }
@@ -390,10 +426,12 @@ static int run(int argc, char **argv)
 	err = load_layout(&call, &layout);
 	if (!err)
 		err = check_memory(&call);
+	if (!err)
+		err = open_json(&call);
 	for (unsigned int i = 0; i < call.nr_wanted && !err; i++)
 		err = run_suite(&call, call.wanted[i], argv);
 	layout_free(layout);
-	return err;
+	return close_json(&call, err);
 }
 
 const struct subcommand cmd_bench = {
