@@ -53,10 +53,11 @@ void synchronize_rcu(void);
 /*
  * call_rcu() - run @func(@head) in another thread after a grace period
  *
- * @func begins with rcu_callback_begin().
+ * @func begins with rcu_callback_begin() and ends with rcu_callback_end().
  */
 void call_rcu(struct rcu_head *head, void (*func)(struct rcu_head *head));
 void rcu_callback_begin(void);
+void rcu_callback_end(void);
 
 /* rcu_barrier() - wait until every callback so far has run */
 void rcu_barrier(void);

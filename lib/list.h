@@ -5,13 +5,15 @@
  * Rules for callers: list_del() leaves the node unusable until it is added
  * again or initialised.  Concurrent use is the caller's lock's business.
  *
+ * @next is stored whole: in a folio it is the word in which page_folio(), which
+ * takes no lock, looks for the mark of a tail.
+ *
  * Source: include/linux/list.h (the names)
  */
 #ifndef LIB_LIST_H
 #define LIB_LIST_H
 
-#include "host/compiler.h"
-#include "host/types.h"
+#include "host/atomic.h"
 
 struct list_head {
 	struct list_head *next, *prev;
@@ -22,7 +24,7 @@ struct list_head {
 
 static inline void INIT_LIST_HEAD(struct list_head *list)
 {
-	list->next = list;
+	WRITE_ONCE(list->next, list);
 	list->prev = list;
 }
 
@@ -35,9 +37,9 @@ static inline void list_insert(struct list_head *new, struct list_head *prev,
 			       struct list_head *next)
 {
 	next->prev = new;
-	new->next = next;
+	WRITE_ONCE(new->next, next);
 	new->prev = prev;
-	prev->next = new;
+	WRITE_ONCE(prev->next, new);
 }
 
 /* list_add() - behind the head: a stack */
@@ -55,8 +57,8 @@ static inline void list_add_tail(struct list_head *new, struct list_head *head)
 static inline void list_del(struct list_head *entry)
 {
 	entry->next->prev = entry->prev;
-	entry->prev->next = entry->next;
-	entry->next = NULL;
+	WRITE_ONCE(entry->prev->next, entry->next);
+	WRITE_ONCE(entry->next, NULL);
 	entry->prev = NULL;
 }
 

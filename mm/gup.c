@@ -182,6 +182,20 @@ static __always_inline long gup_plain_run(const pte_t *ptep, long most,
 }
 
 /*
+ * An entry that maps the expected page but differs from the first in more than
+ * soft bits: does it go on with the run?  Only if one of the two was made
+ * PROT_NONE for a NUMA hint, and that does not matter here.
+ */
+static bool gup_only_hint_differs(struct vm_area_struct *vma, pte_t pte,
+				  u64 differ, unsigned int flags)
+{
+	const u64 hint = _PAGE_PRESENT | _PAGE_PROTNONE | _PAGE_USER | _PAGE_NX;
+
+	return !(differ & ~hint) && pte_present(pte) &&
+	       (!pte_protnone(pte) || gup_can_follow_protnone(vma, flags));
+}
+
+/*
  * gup_mixed_run() - the rest of a run, asking of each page what
  * gup_lookup_pte() asked of the first
  * @nr: PTEs that belong to the run already, at least 1
@@ -198,8 +212,11 @@ static noinline long gup_mixed_run(struct vm_area_struct *vma,
 
 	for (; nr < end; nr++) {
 		pte_t pte = ptep_get(ptep + nr);
+		u64 differ = (pte_val(pte) | may_differ) ^
+			     (first + nr * PAGE_SIZE);
 
-		if ((pte_val(pte) | may_differ) != first + nr * PAGE_SIZE)
+		if (unlikely(differ) &&
+		    !gup_only_hint_differs(vma, pte, differ, flags))
 			break;
 		if (!pte_write(pte)) {
 			if ((flags & FOLL_WRITE) &&

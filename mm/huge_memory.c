@@ -177,6 +177,9 @@ vm_fault_t do_huge_pmd_wp_page(struct vm_fault *vmf)
 
 	if (is_huge_zero_pmd(vmf->orig_pmd))
 		goto fallback;
+	/* Nobody serves write-protection: the page written loses it, alone. */
+	if (!unshare && userfaultfd_huge_pmd_wp(vma, vmf->orig_pmd))
+		goto fallback;
 	ptl = pmd_lock(vma->vm_mm, vmf->pmd);
 	entry = pmdp_get(vmf->pmd);
 	if (pmd_val(entry) != pmd_val(vmf->orig_pmd)) {
@@ -188,8 +191,6 @@ vm_fault_t do_huge_pmd_wp_page(struct vm_fault *vmf)
 		goto fallback;
 	}
 	if (!unshare) {
-		if (userfaultfd_huge_pmd_wp(vma, entry))
-			entry = pmd_clear_uffd_wp(entry);
 		entry = maybe_pmd_mkwrite(pmd_mkdirty(pmd_mkyoung(entry)), vma);
 		set_pmd_at(vma->vm_mm, vmf->address, vmf->pmd, entry);
 	}

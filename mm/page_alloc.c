@@ -37,7 +37,7 @@ static void add_to_free_list(struct zone *zone, struct page *page,
 {
 	struct free_area *area = &zone->free_area[order];
 
-	page->flags = BIT(PG_buddy);
+	WRITE_ONCE(page->flags, BIT(PG_buddy));
 	page->order = order;
 	page->migratetype = type;
 	if (tail)
@@ -53,10 +53,15 @@ static void del_from_free_list(struct zone *zone, struct page *page)
 	list_del(&page->lru);
 	zone->free_area[page->order].nr_free--;
 	zone->free_pages -= 1UL << page->order;
-	page->flags = 0;
+	WRITE_ONCE(page->flags, 0);
 }
 
-/* The buddy of a free block, if it is a free block of the same order. */
+/*
+ * The buddy of a free block, if it is a free block of the same order.
+ *
+ * Whoever owns the buddy may be changing its flags, but PG_buddy comes and goes
+ * under zone->lock alone; so flags are stored whole, everywhere.
+ */
 static struct page *find_buddy(struct machine *machine, pf_pfn_t pfn,
 			       unsigned int order)
 {
@@ -253,13 +258,15 @@ static void prep_new_block(struct page *page, unsigned int order, gfp_t gfp)
 	for (unsigned long i = 0; i < 1UL << order; i++) {
 		struct page *p = page + i;
 
-		memset(p, 0, sizeof(*p));
+		WRITE_ONCE(p->flags, 0);
+		memset((char *)p + sizeof(p->flags), 0,
+		       sizeof(*p) - sizeof(p->flags));
 		if (compound && i)
 			p->compound_head = (unsigned long)page | 1;
 	}
 	page->order = order;
 	if (compound)
-		page->flags = BIT(PG_head);
+		WRITE_ONCE(page->flags, BIT(PG_head));
 	if (gfp & __GFP_ZERO)
 		memset(page_address(page), 0, PAGE_SIZE << order);
 	/* Last: from here on a speculative folio_try_get() may succeed. */
@@ -296,7 +303,7 @@ void __free_pages(struct page *page, unsigned int order)
 
 	poison_frames(page, order);
 	for (unsigned long i = 0; i < 1UL << order; i++) {
-		page[i].flags = 0;
+		WRITE_ONCE(page[i].flags, 0);
 		page[i].compound_head = 0;
 		atomic_set(&page[i]._refcount, 0);
 	}

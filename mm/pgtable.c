@@ -21,7 +21,7 @@ static struct page *alloc_table(struct mm_struct *mm)
 
 	if (!table)
 		return NULL;
-	table->flags = BIT(PG_table);
+	WRITE_ONCE(table->flags, BIT(PG_table));
 	table->pt_next = NULL;
 	spin_lock_init(&table->ptl, RANK_PTL);
 	atomic64_add(1, &mm->pgtables);
@@ -167,6 +167,7 @@ static void free_gathered(struct rcu_head *head)
 		free_table_frame(table);
 		table = next;
 	}
+	rcu_callback_end();
 }
 
 static bool covers_only(const struct table_gather *g, pf_addr_t address,

@@ -45,26 +45,40 @@ static void folio_to_lru(struct folio *folio)
 	spin_unlock(&zone->lru_lock);
 }
 
-static void lru_add_drain_cpu(struct cpu_slot *cpu)
+/* Called with cpu->lock held: empty the CPU's batch into @batch. */
+static unsigned int take_batch(struct cpu_slot *cpu, struct folio **batch)
 {
-	struct folio *batch[FOLIO_BATCH_SIZE];
-	unsigned int nr;
+	unsigned int nr = cpu->nr_lru_add;
 
-	spin_lock(&cpu->lock);
-	nr = cpu->nr_lru_add;
 	memcpy(batch, cpu->lru_add, nr * sizeof(batch[0]));
 	cpu->nr_lru_add = 0;
-	spin_unlock(&cpu->lock);
+	return nr;
+}
+
+static void batch_to_lru(struct folio **batch, unsigned int nr)
+{
 	for (unsigned int i = 0; i < nr; i++) {
 		folio_to_lru(batch[i]);
 		folio_put(batch[i]);
 	}
 }
 
+static void lru_add_drain_cpu(struct cpu_slot *cpu)
+{
+	struct folio *batch[FOLIO_BATCH_SIZE];
+	unsigned int nr;
+
+	spin_lock(&cpu->lock);
+	nr = take_batch(cpu, batch);
+	spin_unlock(&cpu->lock);
+	batch_to_lru(batch, nr);
+}
+
 void folio_add_lru(struct folio *folio)
 {
+	struct folio *batch[FOLIO_BATCH_SIZE];
 	struct cpu_slot *cpu;
-	bool full;
+	unsigned int nr = 0;
 
 	if (!folio_may_be_lru_cached(folio)) {
 		folio_to_lru(folio);
@@ -74,10 +88,11 @@ void folio_add_lru(struct folio *folio)
 	folio_get(folio);
 	spin_lock(&cpu->lock);
 	cpu->lru_add[cpu->nr_lru_add++] = folio;
-	full = cpu->nr_lru_add == FOLIO_BATCH_SIZE;
+	/* In the same hold: other threads may be on this CPU. */
+	if (cpu->nr_lru_add == FOLIO_BATCH_SIZE)
+		nr = take_batch(cpu, batch);
 	spin_unlock(&cpu->lock);
-	if (full)
-		lru_add_drain_cpu(cpu);
+	batch_to_lru(batch, nr);
 }
 
 void lru_add_drain(void)

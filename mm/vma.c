@@ -7,7 +7,9 @@
  *    leave none that they changed.
  *
  * Source: mm/mmap.c, mm/vma.c
- * Differs: a red-black tree (libbsd) under mmap_lock, no per-area locks.
+ * Differs: a red-black tree (libbsd) under mmap_lock, no per-area locks; equal
+ *          neighbours always merge, also if both have pages; an area that was
+ *          cut for a change that then failed is put together again.
  */
 #include "mm/mm.h"
 
