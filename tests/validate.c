@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Claim: mm_validate() finds each kind of damage that it says it does, by its
+ * number, and finds nothing when the damage is undone.
+ *
+ * Source: lab/validate.h
+ */
+#include "tests/mm_test.h"
+
+#define SMALL	(BASE + PMD_SIZE)
+#define READ_ONLY (BASE + 2 * PMD_SIZE)
+
+static struct mm_test t;
+
+static struct machine *the_machine(void)
+{
+	return machine_of(t.machine);
+}
+
+static struct zone *the_zone(void)
+{
+	return &the_machine()->zones[ZONE_NORMAL];
+}
+
+static struct folio *small_folio(void)
+{
+	return page_folio(page_mapped_at(&t, SMALL));
+}
+
+static struct folio *huge_folio(void)
+{
+	return page_folio(page_mapped_at(&t, BASE));
+}
+
+/* Each does its damage if @on, and undoes it if not. */
+
+static void lock_table(bool on)
+{
+	mm_of(t.mm)->page_table_lock.word = on;
+}
+
+static void lock_folio(bool on)
+{
+	if (on)
+		set_bit(PG_locked, &small_folio()->flags);
+	else
+		clear_bit(PG_locked, &small_folio()->flags);
+}
+
+static void count_area(bool on)
+{
+	mm_of(t.mm)->map_count += on ? 1 : -1;
+}
+
+static void count_table(bool on)
+{
+	atomic64_add(on ? 1 : -1, &mm_of(t.mm)->pgtables);
+}
+
+static void lose_spare_table(bool on)
+{
+	static struct page *spare;
+	struct page *table = virt_to_page(mm_find_pmd(mm_of(t.mm), BASE));
+
+	if (on)
+		spare = table->pt_next;
+	table->pt_next = on ? NULL : spare;
+}
+
+static void permit_write(bool on)
+{
+	pte_t entry = entry_at(&t, READ_ONLY);
+
+	set_pte_at(mm_of(t.mm), READ_ONLY, pte_at(&t, READ_ONLY),
+		   on ? pte_mkwrite_novma(entry) : pte_wrprotect(entry));
+}
+
+static void move_index(bool on)
+{
+	small_folio()->index += on ? 1 : -1;
+}
+
+static void share_writable(bool on)
+{
+	if (on)
+		ClearPageAnonExclusive(&small_folio()->page);
+	else
+		SetPageAnonExclusive(&small_folio()->page);
+}
+
+static void count_rss(bool on)
+{
+	atomic64_add(on ? 1 : -1, &mm_of(t.mm)->rss_pages);
+}
+
+static void count_reference(bool on)
+{
+	atomic_add(on ? 1 : -1, &small_folio()->_refcount);
+}
+
+static void count_mapping(bool on)
+{
+	atomic_add(on ? 1 : -1, &huge_folio()->_mapcount);
+}
+
+static void count_pin(bool on)
+{
+	atomic_add(on ? 1 : -1, &huge_folio()->_pincount);
+}
+
+static void count_acquired(bool on)
+{
+	atomic64_add(on ? 1 : -1, &the_machine()->cpus[0].pin_acquired);
+}
+
+static void write_zero_page(bool on)
+{
+	((char *)page_address(the_machine()->zero_page))[4000] = on;
+}
+
+static void count_lru(bool on)
+{
+	the_zone()->nr_lru[LRU_INACTIVE_ANON] += on ? 1 : -1;
+}
+
+static void clear_lru(bool on)
+{
+	if (on)
+		folio_clear_lru(huge_folio());
+	else
+		folio_set_lru(huge_folio());
+}
+
+static void count_free(bool on)
+{
+	the_zone()->free_pages += on ? 1 : -1;
+}
+
+static void count_cpu_free(bool on)
+{
+	the_machine()->cpus[0].nr_free[3] += on ? 1 : -1;
+}
+
+/* A free block as two halves, which should have been merged. */
+static void split_free_block(bool on)
+{
+	struct free_area *area = &the_zone()->free_area[MAX_PAGE_ORDER];
+	static struct page *whole;
+	struct page *half;
+
+	if (on)
+		whole = list_first_entry(&area->free_list[MIGRATE_MOVABLE],
+					 struct page, lru);
+	half = whole + (1UL << (MAX_PAGE_ORDER - 1));
+	list_del(&whole->lru);
+	area[on ? 0 : -1].nr_free--;
+	if (on) {
+		whole->order = MAX_PAGE_ORDER - 1;
+		half->order = MAX_PAGE_ORDER - 1;
+		half->flags = BIT(PG_buddy);
+		list_add(&whole->lru, &area[-1].free_list[MIGRATE_MOVABLE]);
+		list_add(&half->lru, &area[-1].free_list[MIGRATE_MOVABLE]);
+		area[-1].nr_free += 2;
+	} else {
+		list_del(&half->lru);
+		area[-1].nr_free--;
+		half->flags = 0;
+		whole->order = MAX_PAGE_ORDER;
+		list_add(&whole->lru, &area->free_list[MIGRATE_MOVABLE]);
+		area->nr_free++;
+	}
+}
+
+static void lose_frame(bool on)
+{
+	static struct page *page;
+
+	if (on) {
+		page = alloc_pages(GFP_USER, 0);
+		assert_non_null(page);
+		atomic_set(&page->_refcount, 0);
+	} else {
+		__free_pages(page, 0);
+	}
+}
+
+static const struct {
+	void (*damage)(bool on);
+	enum mm_invariant number;
+} rows[] = {
+	{ lock_table, MM_LOCKED },
+	{ lock_folio, MM_LOCKED },
+	{ count_area, MM_AREAS },
+	{ count_table, MM_TABLES },
+	{ lose_spare_table, MM_DEPOSITS },
+	{ permit_write, MM_ENTRIES },
+	{ move_index, MM_INDEX },
+	{ share_writable, MM_EXCLUSIVE },
+	{ count_rss, MM_RSS },
+	{ count_reference, MM_REFCOUNT },
+	{ count_mapping, MM_MAPCOUNT },
+	{ count_pin, MM_PINCOUNT },
+	{ count_acquired, MM_PINS },
+	{ write_zero_page, MM_ZERO },
+	{ count_lru, MM_LRU },
+	{ clear_lru, MM_LRU },
+	{ count_free, MM_FREE_LISTS },
+	{ count_cpu_free, MM_FREE_LISTS },
+	{ split_free_block, MM_BUDDIES },
+	{ lose_frame, MM_FRAMES },
+};
+
+static void begin(void)
+{
+	mm_test_begin(&t, (struct pf_machine_options){
+		.thp_madvise = BIT(HPAGE_PMD_ORDER) });
+	map_at(&t, BASE, HPAGE_PMD_NR, RW);
+	assert_int_equal(pf_madvise(t.mm, BASE, PMD_SIZE,
+				    PINFOLD_MADV_HUGEPAGE), 0);
+	map_at(&t, SMALL, 4, RW);
+	map_at(&t, READ_ONLY, 4, RW);
+	write_word(&t, BASE, 1);
+	write_word(&t, SMALL, 2);
+	write_word(&t, READ_ONLY, 3);
+	assert_int_equal(pf_mprotect(t.mm, READ_ONLY, PAGES(4),
+				     PINFOLD_PROT_READ), 0);
+	lru_add_drain();
+}
+
+static void test_damage(void **state)
+{
+	(void)state;
+	begin();
+	for (unsigned int i = 0; i < ARRAY_SIZE(rows); i++) {
+		assert_valid(&t);
+		rows[i].damage(true);
+		assert_int_equal(mm_validate(the_machine(), NULL),
+				 rows[i].number);
+		rows[i].damage(false);
+	}
+	assert_valid(&t);
+	mm_test_end(&t);
+}
+
+/* What is held and not said, or said and not held. */
+static void test_holds(void **state)
+{
+	struct mm_holds gets = { .nr_gets = 1 }, pins = { .nr_pins = 1 };
+	struct page *page;
+
+	(void)state;
+	begin();
+	gets.gets = &page;
+	pins.pins = &page;
+	page = page_mapped_at(&t, SMALL);
+	assert_int_equal(mm_validate(the_machine(), &gets), MM_REFCOUNT);
+	assert_int_equal(mm_validate(the_machine(), &pins), MM_PINS);
+	assert_int_equal(get_user_pages_unlocked(mm_of(t.mm), SMALL, 1, &page,
+						 0), 1);
+	assert_int_equal(mm_validate(the_machine(), NULL), MM_REFCOUNT);
+	assert_int_equal(mm_validate(the_machine(), &gets), 0);
+	put_page(page);
+	assert_int_equal(pin_user_pages_unlocked(mm_of(t.mm), BASE, 1, &page,
+						 0), 1);
+	assert_int_equal(mm_validate(the_machine(), NULL), MM_PINS);
+	assert_int_equal(mm_validate(the_machine(), &pins), 0);
+	unpin_user_page(page);
+	mm_test_end(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_damage),
+		cmocka_unit_test(test_holds),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
