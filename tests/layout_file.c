@@ -375,7 +375,7 @@ static void test_mutations(void **state)
 
 	(void)state;
 	random_init(&r);
-	for (int i = 0; i < 3000; i++) {
+	for (int i = 0; i < 1500; i++) {
 		struct layout_error why = { "" };
 		struct layout *l = NULL;
 		char text[sizeof(good)];
