@@ -351,7 +351,7 @@ static pte_t entry_of(struct vm_area_struct *vma, pf_pfn_t pfn,
 	return pte;
 }
 
-/* Replaces whatever is there. */
+/* Replaces whatever entry is there; not a huge one. */
 static bool put_entry(struct state *s, pf_addr_t address, pte_t pte)
 {
 	pmd_t *pmd = mm_alloc_pmd(s->mm, address);
@@ -361,7 +361,8 @@ static bool put_entry(struct state *s, pf_addr_t address, pte_t pte)
 	if (!pmd || pte_alloc(s->mm, pmd))
 		return false;
 	ptep = pte_offset_map_lock(s->mm, pmd, address, &ptl);
-	BUG_ON(!ptep);
+	if (!ptep)
+		return false;
 	set_pte_at(s->mm, address, ptep, pte);
 	pte_unmap_unlock(ptep, ptl);
 	return true;

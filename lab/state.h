@@ -134,7 +134,7 @@ enum state_absent {
 	NR_ABSENT,
 };
 
-/* Each returns false without memory, and then has done nothing. */
+/* Each returns false without memory or for a huge entry in the way. */
 bool state_map_page(struct state *s, struct vm_area_struct *vma,
 		    pf_addr_t address, struct page *page, unsigned int bits);
 bool state_map_leaf(struct state *s, struct vm_area_struct *vma,

@@ -444,7 +444,8 @@ static unsigned long place_absent(struct builder *b, pf_addr_t at,
 
 	if (!area_takes_anon(b) || (b->calm && chance(b, 80)))
 		return place_nothing(b, at, room);
-	if (IS_ALIGNED(at, PMD_SIZE) && room >= HPAGE_PMD_NR && chance(b, 20)) {
+	if (IS_ALIGNED(at, PMD_SIZE) && room >= HPAGE_PMD_NR &&
+	    vma_is_anonymous(b->vma) && chance(b, 20)) {
 		(void)!state_map_absent_leaf(b->s, b->vma, at);
 		return HPAGE_PMD_NR;
 	}
