@@ -72,6 +72,59 @@ long pf_get_user_pages_unlocked(struct pf_mm *mm, pf_addr_t start,
 						      pages_of(pages), flags));
 }
 
+/* The fast forms name no mm: the thread's own is set for the call. */
+#define AS_OWN_MM(handle, call) ({					\
+	struct mm_struct *_own = current->mm;				\
+	long _result;							\
+	current->mm = mm_of(handle);					\
+	_result = IN_MACHINE(handle, call);				\
+	current->mm = _own;						\
+	_result;							\
+})
+
+long pf_pin_user_pages_fast(struct pf_mm *mm, pf_addr_t start, int nr_pages,
+			    unsigned int flags, struct pf_page **pages)
+{
+	return AS_OWN_MM(mm, pin_user_pages_fast(start, nr_pages, flags,
+						 pages_of(pages)));
+}
+
+long pf_get_user_pages_fast(struct pf_mm *mm, pf_addr_t start, int nr_pages,
+			    unsigned int flags, struct pf_page **pages)
+{
+	return AS_OWN_MM(mm, get_user_pages_fast(start, nr_pages, flags,
+						 pages_of(pages)));
+}
+
+long pf_get_user_pages_fast_only(struct pf_mm *mm, pf_addr_t start,
+				 int nr_pages, unsigned int flags,
+				 struct pf_page **pages)
+{
+	return AS_OWN_MM(mm, get_user_pages_fast_only(start, nr_pages, flags,
+						      pages_of(pages)));
+}
+
+int pf_get_dump_page(struct pf_mm *mm, pf_addr_t address,
+		     struct pf_page **page)
+{
+	struct page *got = NULL;
+
+	(void)AS_OWN_MM(mm, (got = get_dump_page(address)) != NULL);
+	if (got)
+		*page = (struct pf_page *)got;
+	return got != NULL;
+}
+
+int64_t pf_access_remote(struct pf_mm *mm, pf_addr_t address, void *buffer,
+			 uint64_t bytes, unsigned int flags)
+{
+	if (mm_of(mm)->machine->metadata_only)
+		return fail(-EOPNOTSUPP, "a metadata-only machine has no bytes",
+			    0, 0, 0);
+	return IN_MACHINE(mm, access_remote_vm(mm_of(mm), address, buffer, bytes,
+					       flags));
+}
+
 void pf_put_page(struct pf_page *page)
 {
 	put_page(page_of(page));

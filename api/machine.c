@@ -39,20 +39,13 @@ int pf_machine_create(const struct pf_machine_options *options,
 		.thp_always = o.thp_always,
 		.thp_madvise = o.thp_madvise,
 		.no_huge_zero = o.no_huge_zero,
+		.movable_bytes = o.movable_bytes,
+		.cma_bytes = o.cma_bytes,
+		.hugetlb_pages = { o.hugetlb_2m_pages, o.hugetlb_1g_pages },
 	}, &machine);
 	if (!err)
 		*out = (struct pf_machine *)machine;
 	return err;
-}
-
-/* Frames in use by nobody but the machine itself: the zero pages. */
-static unsigned long own_pages(const struct machine *m)
-{
-	unsigned long nr = folio_ref_count(page_folio(m->zero_page)) == 1;
-
-	if (m->huge_zero_folio && folio_ref_count(m->huge_zero_folio) == 1)
-		nr += HPAGE_PMD_NR;
-	return nr;
 }
 
 int pf_machine_destroy(struct pf_machine *handle)
@@ -66,10 +59,10 @@ int pf_machine_destroy(struct pf_machine *handle)
 		return fail(-EBUSY, "the machine still has an mm", 0, 0, 0);
 	lru_add_drain_all(m);
 	rcu_barrier();
-	used = m->nr_pages - RESERVED_PAGES - nr_free_pages(m);
-	if (used != own_pages(m))
+	used = nr_used_pages(m);
+	if (used)
 		return fail(-EBUSY, "%" PRIu64 " pages are still got or pinned",
-			    used - own_pages(m), 0, 0);
+			    used, 0, 0);
 	machine_destroy(m);
 	return 0;
 }

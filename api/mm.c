@@ -47,11 +47,24 @@ static int check_prot(int prot)
 	return 0;
 }
 
+#define MAP_HUGE_SIZE	(int)(63u << 26)
+
+static bool hugetlb_size_ok(int flags)
+{
+	const int size = flags & MAP_HUGE_SIZE;
+
+	if (!(flags & PINFOLD_MAP_HUGETLB))
+		return !size;
+	return !size || size == PINFOLD_MAP_HUGE_2MB ||
+	       size == PINFOLD_MAP_HUGE_1GB;
+}
+
 int pf_mmap(struct pf_mm *handle, pf_addr_t hint, uint64_t length, int prot,
 	    int flags, pf_addr_t *address)
 {
 	const int known = PINFOLD_MAP_FIXED | PINFOLD_MAP_FIXED_NOREPLACE |
-			  PINFOLD_MAP_POPULATE | PINFOLD_MAP_LOCKED;
+			  PINFOLD_MAP_POPULATE | PINFOLD_MAP_LOCKED |
+			  PINFOLD_MAP_HUGETLB | MAP_HUGE_SIZE;
 	struct mm_struct *mm = mm_of(handle);
 	struct mmap_request req = {
 		.address = hint,
@@ -68,10 +81,14 @@ int pf_mmap(struct pf_mm *handle, pf_addr_t hint, uint64_t length, int prot,
 
 	if (err)
 		return err;
-	if (flags & ~known)
+	if ((flags & ~known) || !hugetlb_size_ok(flags))
 		return fail(-EINVAL, "mmap flags %#" PRIx64, flags, 0, 0);
 	/* Both fixed flags: the careful one counts. */
 	req.fixed = (flags & PINFOLD_MAP_FIXED) && !req.noreplace;
+	if (flags & PINFOLD_MAP_HUGETLB)
+		req.hugetlb = &mm->machine->hstates[
+			(flags & MAP_HUGE_SIZE) == PINFOLD_MAP_HUGE_1GB ?
+			HSTATE_1G : HSTATE_2M];
 	previous = machine_enter(mm->machine);
 	err = do_mmap(mm, &req, address);
 	machine_leave(previous);

@@ -6,9 +6,12 @@
 
 const char *const lock_rank_names[NR_LOCK_RANKS] = {
 	[RANK_NONE] = "none",
+	[RANK_SESSION] = "gup_test session",
 	[RANK_MMAP] = "mmap_lock",
+	[RANK_HUGETLB_FAULT] = "hugetlb fault lock",
 	[RANK_FOLIO] = "folio lock",
 	[RANK_PTL] = "page-table lock",
+	[RANK_HUGETLB] = "hugetlb lock",
 	[RANK_LRU] = "lru lock",
 	[RANK_PCP] = "cpu lists lock",
 	[RANK_ZONE] = "zone lock",

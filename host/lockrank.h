@@ -16,9 +16,12 @@
 
 enum lock_rank {
 	RANK_NONE,
+	RANK_SESSION,	/* gup_test session: the pages that it keeps */
 	RANK_MMAP,	/* mm->mmap_lock: VMAs of one address space */
+	RANK_HUGETLB_FAULT, /* machine->hugetlb_fault[]: a place of an area */
 	RANK_FOLIO,	/* folio lock bit: mapping and index of a folio */
 	RANK_PTL,	/* page-table lock: the entries of one table */
+	RANK_HUGETLB,	/* hstate->lock: a pool of huge pages */
 	RANK_LRU,	/* zone->lru_lock: LRU lists and their flags */
 	RANK_PCP,	/* simulated CPU's free lists and LRU batch */
 	RANK_ZONE,	/* zone->lock: buddy free lists, pageblock types */

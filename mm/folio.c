@@ -7,6 +7,7 @@
 #include "mm/folio.h"
 
 #include "mm/gfp.h"
+#include "mm/hugetlb.h"
 #include "mm/swap.h"
 
 #include <inttypes.h>
@@ -63,6 +64,10 @@ void folio_unlock(struct folio *folio)
 
 void __folio_put(struct folio *folio)
 {
+	if (folio_test_hugetlb(folio)) {
+		free_huge_folio(folio);
+		return;
+	}
 	folio_del_lru(folio);
 	free_folio_frames(folio);
 }
@@ -74,7 +79,7 @@ static const char *const flag_names[NR_PAGEFLAGS] = {
 	[PG_swapbacked] = "swapbacked", [PG_reserved] = "reserved",
 	[PG_head] = "head", [PG_anon_exclusive] = "anon_exclusive",
 	[PG_hwpoison] = "hwpoison", [PG_table] = "table",
-	[PG_buddy] = "buddy",
+	[PG_hugetlb] = "hugetlb", [PG_buddy] = "buddy",
 };
 
 void dump_folio(const struct folio *folio, const char *why)

@@ -133,9 +133,9 @@ static inline bool PageAnon(const struct page *page)
 	return folio_test_anon(page_folio(page));
 }
 
-static inline bool folio_test_hugetlb(const struct folio *f __maybe_unused)
+static inline bool folio_test_hugetlb(const struct folio *folio)
 {
-	return false;
+	return test_bit(PG_hugetlb, &folio->flags);
 }
 
 /* is_pci_p2pdma_page() - never: machines have no peer-to-peer memory */
@@ -211,11 +211,14 @@ void __folio_put(struct folio *folio);
  */
 static inline void folio_put_refs(struct folio *folio, int refs)
 {
-	int left = atomic_add_return(-refs, &folio->_refcount);
+	/* 2^21 pins of a small folio are 2^31 references: the int's sign flips. */
+	int left = atomic_add_return((int)-(unsigned int)refs,
+				     &folio->_refcount);
 
-	if (unlikely(left <= 0 && left + refs >= 0)) {
-		BUG_ON(left < 0);
-		__folio_put(folio);
+	if (unlikely(left <= 0)) {
+		BUG_ON(left < 0 && (int)((unsigned int)left + refs) >= 0);
+		if (!left)
+			__folio_put(folio);
 	}
 }
 

@@ -46,8 +46,51 @@ void drain_all_cpu_lists(struct machine *machine);
 /* nr_free_pages() - free frames, those on CPU lists included */
 unsigned long nr_free_pages(struct machine *machine);
 
-/* Set up at machine_create(): hand all frames to the buddy allocator. */
-void page_alloc_init(struct machine *machine);
+/*
+ * Set up at machine_create(): hand the zones' frames to the buddy allocator, the
+ * last @cma_pages of ZONE_NORMAL as a CMA area.
+ */
+void page_alloc_init(struct machine *machine, unsigned long cma_pages);
+
+/* folio_migratetype() - what its pageblock is for */
+static inline enum migratetype folio_migratetype(const struct folio *folio)
+{
+	const struct machine *machine = page_machine(&folio->page);
+
+	return READ_ONCE(machine->pageblock_type[folio_pfn(folio) >>
+						 PAGEBLOCK_ORDER]);
+}
+
+/*
+ * folio_is_longterm_pinnable() - may it be pinned without a bound in time?
+ *
+ * Not in CMA blocks, which somebody else will claim, nor in ZONE_MOVABLE, which
+ * may be unplugged.  Source: include/linux/mm.h:folio_is_longterm_pinnable()
+ */
+static inline bool folio_is_longterm_pinnable(const struct folio *folio)
+{
+	if (folio_migratetype(folio) == MIGRATE_CMA)
+		return false;
+	return likely(!is_zone_movable_page(&folio->page)) ||
+	       is_zero_folio(folio);
+}
+
+/*
+ * memalloc_pin_save() - until memalloc_pin_restore(), what this thread allocates
+ * may be pinned for long
+ */
+static inline unsigned int memalloc_pin_save(void)
+{
+	unsigned int flags = current->flags & TASK_MEMALLOC_PIN;
+
+	current->flags |= TASK_MEMALLOC_PIN;
+	return flags;
+}
+
+static inline void memalloc_pin_restore(unsigned int flags)
+{
+	current->flags = (current->flags & ~TASK_MEMALLOC_PIN) | flags;
+}
 
 /* Small objects of the host's allocator, zeroed; NULL on failure. */
 void *kzalloc(size_t bytes);

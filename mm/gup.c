@@ -274,7 +274,7 @@ static void gup_touch_folio(struct folio *folio, unsigned int flags,
  *
  * Return: its length, or an errno.
  */
-static noinline long gup_grab_run(struct vm_area_struct *vma,
+static __always_inline long gup_grab_run(struct vm_area_struct *vma,
 				  struct folio *folio, struct page *page,
 				  pte_t *ptep, long most, unsigned int flags,
 				  struct page **pages, bool *any_clean)
@@ -418,13 +418,60 @@ static long follow_pmd_mask(struct vm_area_struct *vma, pf_addr_t address,
 	return nr;
 }
 
+/*
+ * follow_huge_pud() - the same of a PUD leaf
+ *
+ * Nothing is forced, touched or honoured here: such leaves are hugetlb's.
+ */
+static long follow_huge_pud(struct vm_area_struct *vma, pf_addr_t address,
+			    pud_t *pudp, long nr, unsigned int flags,
+			    struct page **pagep)
+{
+	pud_t leaf = pudp_get(pudp);
+	long index = (address & ~PUD_MASK) >> PAGE_SHIFT;
+	struct page *page;
+	int err;
+
+	if ((flags & FOLL_WRITE) && !pud_write(leaf))
+		return GUP_FAULT;
+	if (!pud_present(leaf))
+		return GUP_FAULT;
+	page = pud_page(leaf) + index;
+	if (!pud_write(leaf) && gup_must_unshare(vma, flags, pud_page(leaf)))
+		return GUP_UNSHARE;
+	nr = min(nr, HPAGE_PUD_NR - index);
+	err = try_grab_folio(page_folio(page), nr, flags);
+	if (err)
+		return err;
+	*pagep = page;
+	return nr;
+}
+
+static long follow_pud_leaf(struct vm_area_struct *vma, pf_addr_t address,
+			    pud_t *pudp, long nr, unsigned int flags,
+			    struct page **pages)
+{
+	spinlock_t *ptl = pud_lock(vma->vm_mm, pudp);
+	struct page *page = NULL;
+
+	nr = follow_huge_pud(vma, address, pudp, nr, flags, &page);
+	spin_unlock(ptl);
+	if (nr > 0 && pages)
+		gup_fill_pages(vma, address, pages, page, nr);
+	return nr ? nr : no_page_table(vma, flags);
+}
+
 static long follow_pud_mask(struct vm_area_struct *vma, pf_addr_t address,
 			    p4d_t *p4dp, long nr, unsigned int flags,
 			    struct page **pages)
 {
 	pud_t *pudp = pud_offset(p4dp, address), pud = pudp_get(pudp);
 
-	if (unlikely(!pud_present(pud) || pud_bad(pud)))
+	if (unlikely(!pud_present(pud)))
+		return no_page_table(vma, flags);
+	if (unlikely(pud_leaf(pud)))
+		return follow_pud_leaf(vma, address, pudp, nr, flags, pages);
+	if (unlikely(pud_bad(pud)))
 		return no_page_table(vma, flags);
 	return follow_pmd_mask(vma, address, pudp, nr, flags, pages);
 }

@@ -75,6 +75,20 @@ long pin_user_pages_unlocked(struct mm_struct *mm, pf_addr_t start,
 			     unsigned long nr_pages, struct page **pages,
 			     unsigned int gup_flags);
 
+/*
+ * The fast forms work on the calling thread's own mm, which the caller has set.
+ * They take mmap_lock themselves.  Flags: FOLL_WRITE, _LONGTERM, _FORCE,
+ * _NOFAULT, _PCI_P2PDMA, _HONOR_NUMA_FAULT; anything else is -EINVAL.
+ * -EOVERFLOW, -EFAULT: the range wraps, or is above the user addresses.
+ */
+long get_user_pages_fast(pf_addr_t start, int nr_pages, unsigned int gup_flags,
+			 struct page **pages);
+long pin_user_pages_fast(pf_addr_t start, int nr_pages, unsigned int gup_flags,
+			 struct page **pages);
+/* Never faults, never waits: what can be had so, often 0. */
+long get_user_pages_fast_only(pf_addr_t start, int nr_pages,
+			      unsigned int gup_flags, struct page **pages);
+
 /* Releasing (gup_pin.c). */
 void unpin_user_page(struct page *page);
 /*
@@ -95,6 +109,50 @@ void unpin_user_pages_dirty_lock(struct page **pages, unsigned long nr_pages,
 void unpin_user_page_range_dirty_lock(struct page *page,
 				      unsigned long nr_pages, bool make_dirty);
 void unpin_user_folio(struct folio *folio, unsigned long nr_pages);
+/* unpin_folio(), unpin_folios() - one pin off each; NULL entries are skipped */
+void unpin_folio(struct folio *folio);
+void unpin_folios(struct folio **folios, unsigned long nr_folios);
+/*
+ * folio_add_pin() - one pin more on a folio that the caller has pinned
+ *
+ * nr_foll_pin_acquired does not move, as in Linux; the release moves its own.
+ */
+void folio_add_pin(struct folio *folio);
+
+/* One page at a time (gup_remote.c). */
+
+/*
+ * fixup_user_fault() - fault, whether or not the entry looks fine
+ * @unlocked: NULL: mmap_lock is never dropped; else set to true if it was
+ *
+ * Context: mmap_lock held for read, also on return.
+ * Return: 0; -EFAULT, -ENOMEM, -EINTR.
+ */
+int __must_check fixup_user_fault(struct mm_struct *mm, pf_addr_t address,
+				  unsigned int fault_flags, bool *unlocked);
+/*
+ * get_dump_page() - a page of the own mm for a dump; NULL for a hole, a zero page, any error
+ *
+ * Nothing is allocated for a hole.  Owner: the caller, who puts it.
+ */
+struct page *get_dump_page(pf_addr_t address);
+/*
+ * access_remote_vm() - copy out of, or with FOLL_WRITE into, another mm
+ *
+ * Return: bytes copied; 0 if none could be.
+ */
+int64_t access_remote_vm(struct mm_struct *mm, pf_addr_t address, void *buf,
+			 u64 bytes, unsigned int gup_flags);
+/*
+ * fault_in_*() - reach every page of a range of the own mm
+ *
+ * fault_in_writeable() stores a zero byte into each, fault_in_safe_writeable()
+ * changes nothing.
+ * Return: bytes that were not reached; 0 is success.
+ */
+u64 fault_in_readable(pf_addr_t address, u64 bytes);
+u64 fault_in_writeable(pf_addr_t address, u64 bytes);
+u64 fault_in_safe_writeable(pf_addr_t address, u64 bytes);
 
 /* Populating (gup_populate.c). */
 long populate_vma_page_range(struct vm_area_struct *vma, pf_addr_t start,

@@ -102,7 +102,8 @@ long no_page_table(struct vm_area_struct *vma, unsigned int flags)
 	 * only be zero, it is left out instead.
 	 */
 	if ((flags & FOLL_DUMP) &&
-	    (vma_is_anonymous(vma) || !vma->vm_ops->fault))
+	    (vma_is_anonymous(vma) || is_vm_hugetlb_page(vma) ||
+	     !vma->vm_ops->fault))
 		return -EFAULT;
 	return 0;
 }
@@ -368,9 +369,9 @@ long pin_user_pages_remote(struct mm_struct *mm, pf_addr_t start,
 	if (!is_valid_gup_args(pages, locked, &gup_flags,
 			       FOLL_PIN | FOLL_TOUCH | FOLL_REMOTE))
 		return gup_invalid(gup_flags, 0);
-	return __get_user_pages_locked(mm, start, nr_pages, pages,
-				       locked ? locked : &local_locked,
-				       gup_flags);
+	return __gup_longterm_locked(mm, start, nr_pages, pages,
+				     locked ? locked : &local_locked,
+				     gup_flags);
 }
 
 /* The only slow form without FOLL_TOUCH. */
@@ -382,8 +383,8 @@ long pin_user_pages(struct mm_struct *mm, pf_addr_t start,
 
 	if (!is_valid_gup_args(pages, NULL, &gup_flags, FOLL_PIN))
 		return gup_invalid(gup_flags, 0);
-	return __get_user_pages_locked(mm, start, nr_pages, pages, &locked,
-				       gup_flags);
+	return __gup_longterm_locked(mm, start, nr_pages, pages, &locked,
+				     gup_flags);
 }
 
 long pin_user_pages_unlocked(struct mm_struct *mm, pf_addr_t start,
@@ -395,6 +396,6 @@ long pin_user_pages_unlocked(struct mm_struct *mm, pf_addr_t start,
 	if (!is_valid_gup_args(pages, NULL, &gup_flags,
 			       FOLL_PIN | FOLL_TOUCH | FOLL_UNLOCKABLE))
 		return gup_invalid(gup_flags, 0);
-	return __get_user_pages_locked(mm, start, nr_pages, pages, &locked,
-				       gup_flags);
+	return __gup_longterm_locked(mm, start, nr_pages, pages, &locked,
+				     gup_flags);
 }

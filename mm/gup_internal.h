@@ -30,6 +30,10 @@ typedef long (*gup_walk_fn)(struct mm_struct *mm, pf_addr_t start,
 long __get_user_pages_locked(struct mm_struct *mm, pf_addr_t start,
 			     unsigned long nr_pages, struct page **pages,
 			     int *locked, unsigned int flags);
+/* The same for flags that may have FOLL_LONGTERM (gup_longterm.c). */
+long __gup_longterm_locked(struct mm_struct *mm, pf_addr_t start,
+			   unsigned long nr_pages, struct page **pages,
+			   int *locked, unsigned int gup_flags);
 long gup_locked_loop(gup_walk_fn walk, struct mm_struct *mm, pf_addr_t start,
 		     unsigned long nr_pages, struct page **pages, int *locked,
 		     unsigned int flags);
@@ -152,6 +156,36 @@ static __always_inline void gup_store_pages(struct page **pages,
 	}
 	for (; i < nr; i++)
 		pages[i] = page + i;
+}
+
+/*
+ * pages_of_folio() - how many entries from @pages on are pages of @folio?
+ *
+ * The descriptors of a folio are one aligned block, so an entry belongs to it
+ * iff it differs from the head in low address bits only; no descriptor is read.
+ * Eight entries at a time, so that the compiler can use wide compares.
+ */
+static inline unsigned long pages_of_folio(const struct folio *folio,
+					   struct page **pages,
+					   unsigned long nr)
+{
+	const uintptr_t head = (uintptr_t)folio;
+	const uintptr_t outside = ~(folio_nr_pages(folio) * sizeof(struct page) -
+				    1);
+	unsigned long i = 0;
+
+	while (i + 8 <= nr) {
+		uintptr_t differ = 0;
+
+		for (int k = 0; k < 8; k++)
+			differ |= (uintptr_t)pages[i + k] ^ head;
+		if (differ & outside)
+			break;
+		i += 8;
+	}
+	while (i < nr && !(((uintptr_t)pages[i] ^ head) & outside))
+		i++;
+	return i;
 }
 
 /* arch_make_folio_accessible() - let devices at it; nothing to do on x86-64 */

@@ -61,33 +61,39 @@ void unpin_user_folio(struct folio *folio, unsigned long nr_pages)
 	gup_put_folio(folio, nr_pages, FOLL_PIN);
 }
 
-/*
- * run_of_folio() - how many entries from @pages on are pages of @folio?
- *
- * The descriptors of a folio are one aligned block, so an entry belongs to it
- * iff it differs from the head in low address bits only; no descriptor is read.
- * Eight entries at a time, so that the compiler can use wide compares.
- */
-static unsigned long run_of_folio(const struct folio *folio,
-				  struct page **pages, unsigned long nr)
+void unpin_folio(struct folio *folio)
 {
-	const uintptr_t head = (uintptr_t)folio;
-	const uintptr_t outside = ~(folio_nr_pages(folio) * sizeof(struct page) -
-				    1);
-	unsigned long i = 0;
+	gup_put_folio(folio, 1, FOLL_PIN);
+}
 
-	while (i + 8 <= nr) {
-		uintptr_t differ = 0;
+void unpin_folios(struct folio **folios, unsigned long nr_folios)
+{
+	unsigned long run;
 
-		for (int k = 0; k < 8; k++)
-			differ |= (uintptr_t)pages[i + k] ^ head;
-		if (differ & outside)
-			break;
-		i += 8;
+	if (WARN_ON_ONCE(is_err_count(nr_folios)))
+		return;
+	for (unsigned long i = 0; i < nr_folios; i += run) {
+		run = 1;
+		if (!folios[i])
+			continue;
+		while (i + run < nr_folios && folios[i + run] == folios[i])
+			run++;
+		gup_put_folio(folios[i], run, FOLL_PIN);
 	}
-	while (i < nr && !(((uintptr_t)pages[i] ^ head) & outside))
-		i++;
-	return i;
+}
+
+void folio_add_pin(struct folio *folio)
+{
+	if (is_zero_folio(folio))
+		return;
+	if (folio_has_pincount(folio)) {
+		WARN_ON_ONCE(atomic_read(&folio->_pincount) < 1);
+		folio_ref_inc(folio);
+		atomic_inc(&folio->_pincount);
+	} else {
+		WARN_ON_ONCE(folio_ref_count(folio) < GUP_PIN_COUNTING_BIAS);
+		folio_ref_add(folio, GUP_PIN_COUNTING_BIAS);
+	}
 }
 
 /* One run: its folio and length; the zero page's run has no pins. */
@@ -97,7 +103,7 @@ static __always_inline struct folio *next_run(struct page **pages,
 {
 	struct folio *folio = page_folio(pages[0]);
 
-	*run = folio_test_large(folio) ? run_of_folio(folio, pages, nr) : 1;
+	*run = folio_test_large(folio) ? pages_of_folio(folio, pages, nr) : 1;
 	return folio;
 }
 

@@ -58,7 +58,9 @@ static struct folio *get_huge_zero_folio(void)
 
 	if (zero)
 		return zero;
-	zero = folio_alloc(GFP_TRANSHUGE_LIGHT, HPAGE_PMD_ORDER);
+	/* It never goes: it must not lie where memory has to be movable. */
+	zero = folio_alloc(GFP_TRANSHUGE_LIGHT & ~__GFP_MOVABLE,
+			   HPAGE_PMD_ORDER);
 	if (!zero)
 		return NULL;
 	if (!machine->metadata_only)
@@ -289,7 +291,8 @@ void split_huge_pmd_at(struct vm_area_struct *vma, pf_addr_t address)
 {
 	pmd_t *pmd;
 
-	if (IS_ALIGNED(address, HPAGE_PMD_SIZE))
+	/* A hugetlb area is cut between its pages only. */
+	if (IS_ALIGNED(address, HPAGE_PMD_SIZE) || is_vm_hugetlb_page(vma))
 		return;
 	pmd = mm_find_pmd(vma->vm_mm, address);
 	if (pmd && pmd_trans_huge(pmdp_get(pmd)))

@@ -32,10 +32,31 @@
 #define MAX_PAGES	(MEMMAP_ALIGN / sizeof(struct page))
 #define MAX_CPUS	16
 #define FOLIO_WAIT_QUEUES 64
+#define HUGETLB_FAULT_LOCKS 64
 
-enum zone_type { ZONE_NORMAL, MAX_NR_ZONES };
+enum zone_type { ZONE_NORMAL, ZONE_MOVABLE, MAX_NR_ZONES };
 
-enum migratetype { MIGRATE_UNMOVABLE, MIGRATE_MOVABLE, MIGRATE_TYPES };
+/* CPU lists know the first two; a CMA block waits there among the movable. */
+enum migratetype {
+	MIGRATE_UNMOVABLE,
+	MIGRATE_MOVABLE,
+	MIGRATE_PCPTYPES,
+	MIGRATE_CMA = MIGRATE_PCPTYPES,
+	MIGRATE_TYPES,
+};
+
+/* A pool of hugetlb pages of one size.  Source: include/linux/hugetlb.h */
+enum { HSTATE_2M, HSTATE_1G, NR_HSTATES };
+
+struct hstate {
+	spinlock_t lock;		/* all below but the order */
+	unsigned int order;		/* (C) */
+	unsigned long nr_huge_pages;	/* the pool, in use or not */
+	unsigned long free_huge_pages;
+	unsigned long resv_huge_pages;	/* free ones that areas have a right to */
+	struct list_head freelist;
+	struct list_head active;	/* in use, and not isolated */
+};
 
 enum lru_list {
 	LRU_INACTIVE_ANON,
@@ -52,21 +73,29 @@ struct free_area {
 
 struct zone {
 	spinlock_t lock;		/* free_area, pageblock types */
+	pf_pfn_t start_pfn, end_pfn;	/* (C) [start, end) */
 	struct free_area free_area[NR_PAGE_ORDERS];
 	unsigned long free_pages;	/* in the buddy lists */
+	unsigned long free_cma_pages;	/* those in CMA blocks */
 	unsigned long managed_pages;
 	spinlock_t lru_lock;
 	struct list_head lru[NR_LRU_LISTS];
 	unsigned long nr_lru[NR_LRU_LISTS];	/* base pages */
+	unsigned long nr_isolated;	/* base pages off their list, in use */
 };
 
 #define FOLIO_BATCH_SIZE 31
 
+/* Free blocks of one zone that wait on a CPU. */
+struct per_cpu_pages {
+	struct list_head free[NR_PAGE_ORDERS][MIGRATE_PCPTYPES];
+	unsigned long nr_free[NR_PAGE_ORDERS];	/* blocks */
+};
+
 /* A simulated CPU.  Others may lock it: "drain all CPUs" means something. */
 struct cpu_slot {
 	spinlock_t lock;
-	struct list_head free[NR_PAGE_ORDERS][MIGRATE_TYPES];
-	unsigned long nr_free[NR_PAGE_ORDERS];	/* blocks */
+	struct per_cpu_pages pcp[MAX_NR_ZONES];
 	unsigned int nr_lru_add;
 	struct folio *lru_add[FOLIO_BATCH_SIZE];
 	/* vmstat: nr_foll_pin_acquired, nr_foll_pin_released */
@@ -79,6 +108,7 @@ struct machine {
 	size_t arena_bytes;		/* (C) */
 	size_t memmap_bytes;		/* (C) */
 	unsigned long nr_pages;		/* (C) frames, the reserved ones included */
+	pf_pfn_t movable_pfn;		/* (C) where ZONE_MOVABLE begins */
 	bool metadata_only;		/* (C) user bytes are neither kept nor read */
 	unsigned int nr_cpus;		/* (C) */
 	unsigned long pcp_high;		/* (C) blocks a CPU list may hold */
@@ -87,6 +117,8 @@ struct machine {
 	bool use_huge_zero;		/* (C) for read faults */
 	u8 *pageblock_type;		/* zone->lock, one a pageblock */
 	struct zone zones[MAX_NR_ZONES];
+	struct hstate hstates[NR_HSTATES];
+	struct rw_semaphore hugetlb_fault[HUGETLB_FAULT_LOCKS];
 	struct page *zero_page;		/* (C) */
 	struct folio *huge_zero_folio;	/* (A) allocated at first use */
 	struct wait_queue folio_wait[FOLIO_WAIT_QUEUES];
@@ -107,6 +139,9 @@ struct machine_options {
 	unsigned long pcp_high;	/* 0: default */
 	unsigned long thp_always, thp_madvise;
 	bool no_huge_zero;
+	u64 movable_bytes;	/* of memory_bytes: ZONE_MOVABLE, at the top */
+	u64 cma_bytes;		/* and a CMA area below it */
+	u64 hugetlb_pages[NR_HSTATES];	/* pool sizes, of memory_bytes too */
 };
 
 /*
@@ -126,6 +161,14 @@ int __must_check machine_create(const struct machine_options *options,
  * page got or pinned has been released.
  */
 void machine_destroy(struct machine *machine);
+
+/*
+ * nr_used_pages() - frames in use, but for the machine's own zero pages while
+ * nobody else refers to them
+ *
+ * Context: nothing else is running on the machine.
+ */
+unsigned long nr_used_pages(struct machine *machine);
 
 static inline struct machine *page_machine(const struct page *page)
 {
@@ -171,7 +214,14 @@ static inline struct page *virt_to_page(const void *address)
 
 static inline struct zone *page_zone(const struct page *page)
 {
-	return &page_machine(page)->zones[ZONE_NORMAL];
+	struct machine *machine = page_machine(page);
+
+	return &machine->zones[page_to_pfn(page) >= machine->movable_pfn];
+}
+
+static inline bool is_zone_movable_page(const struct page *page)
+{
+	return page_to_pfn(page) >= page_machine(page)->movable_pfn;
 }
 
 /* this_cpu() - the calling thread's simulated CPU on @machine */

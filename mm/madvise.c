@@ -10,6 +10,7 @@
 #include "host/errtext.h"
 #include "mm/gup.h"
 #include "mm/huge_memory.h"
+#include "mm/hugetlb.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -36,9 +37,12 @@ static int advise_vma(struct vm_area_struct *vma, pf_addr_t start,
 {
 	switch (advice) {
 	case MADV_DONTNEED:
-		if (vma->vm_flags & (VM_LOCKED | VM_PFNMAP | VM_HUGETLB))
+		if ((vma->vm_flags & (VM_LOCKED | VM_PFNMAP)) ||
+		    (is_vm_hugetlb_page(vma) && !hugetlb_aligned(vma, start)))
 			return fail(-EINVAL, "the pages of the area at %#" PRIx64
 				    " cannot be dropped", vma->vm_start, 0, 0);
+		if (is_vm_hugetlb_page(vma))
+			end = ALIGN_DOWN(end, huge_page_size(hstate_vma(vma)));
 		zap_page_range(vma, start, end);
 		return 0;
 	case MADV_HUGEPAGE:

@@ -18,6 +18,7 @@
 
 #include "mm/gfp.h"
 #include "mm/huge_memory.h"
+#include "mm/hugetlb.h"
 #include "mm/rmap.h"
 #include "mm/swap.h"
 #include "mm/swapops.h"
@@ -486,6 +487,8 @@ vm_fault_t handle_mm_fault(struct vm_area_struct *vma, pf_addr_t address,
 		if (ret)
 			return ret;
 	}
+	if (unlikely(is_vm_hugetlb_page(vma)))
+		return hugetlb_fault(vma, vmf.address, vmf.flags);
 	vmf.pmd = mm_alloc_pmd(vma->vm_mm, vmf.address);
 	if (!vmf.pmd)
 		return VM_FAULT_OOM;
@@ -538,6 +541,10 @@ void zap_page_range(struct vm_area_struct *vma, pf_addr_t start, pf_addr_t end)
 	pf_addr_t addr, next;
 
 	mmap_assert_locked(vma->vm_mm);
+	if (is_vm_hugetlb_page(vma)) {
+		hugetlb_unmap(vma, start, end);
+		return;
+	}
 	for (addr = start; addr < end; addr = next) {
 		pmd_t *pmd = mm_find_pmd(vma->vm_mm, addr);
 

@@ -132,8 +132,9 @@ void vma_set_flags(struct vm_area_struct *vma, vm_flags_t flags);
 /*
  * split_vma() - cut an area in two at @address
  *
- * Return: 0; -ENOMEM without memory or with MAX_MAP_COUNT areas.  @vma keeps the
- * lower part.  A PMD leaf across @address is split.
+ * Return: 0; -ENOMEM without memory or with MAX_MAP_COUNT areas; -EINVAL inside
+ * a hugetlb page.  @vma keeps the lower part.  A PMD leaf across @address is
+ * split.
  */
 int __must_check split_vma(struct vm_area_struct *vma, pf_addr_t address);
 /* __split_vma() - the same, however many areas there are */
@@ -172,6 +173,7 @@ struct mmap_request {
 	bool fixed, noreplace;	/* noreplace: fixed, and -EEXIST if taken */
 	bool populate;		/* fault all in, best effort */
 	bool locked;
+	struct hstate *hugetlb;	/* the pool, or NULL */
 };
 
 int __must_check do_mmap(struct mm_struct *mm, const struct mmap_request *req,
@@ -198,8 +200,9 @@ enum madvice {		/* values of Linux's MADV_* */
 int __must_check do_madvise(struct mm_struct *mm, pf_addr_t start, u64 length,
 			    int advice);
 
-/* unmapped_area() - room for @length bytes; 0 if there is none */
-pf_addr_t unmapped_area(struct mm_struct *mm, pf_addr_t hint, u64 length);
+/* unmapped_area() - room for @length bytes at @align; 0 if there is none */
+pf_addr_t unmapped_area(struct mm_struct *mm, pf_addr_t hint, u64 length,
+			pf_addr_t align);
 /* unmap_region() - with mmap_lock held for write; splits areas at the ends */
 int __must_check unmap_region(struct mm_struct *mm, pf_addr_t start,
 			      pf_addr_t end);

@@ -23,6 +23,8 @@ struct machine;
 struct mm_struct;
 struct vm_area_struct;
 struct address_space;
+struct hstate;
+struct hugetlb_resv;
 
 typedef unsigned long vm_flags_t;
 
@@ -102,6 +104,7 @@ enum pageflags {
 	PG_anon_exclusive,	/* per page: this mm is the only possible sharer */
 	PG_hwpoison,		/* per page */
 	PG_table,
+	PG_hugetlb,		/* of a hugetlb pool */
 	PG_buddy,		/* free block, on a list of the buddy allocator */
 	NR_PAGEFLAGS,
 };
@@ -156,6 +159,8 @@ struct vm_area_struct {
 	pgprot_t vm_page_prot;			/* (M) */
 	pgoff_t vm_pgoff;			/* (M) */
 	const struct vm_operations_struct *vm_ops; /* (C) NULL: anonymous */
+	struct hstate *hstate;			/* (C) VM_HUGETLB: its pool */
+	struct hugetlb_resv *resv;		/* (M) and its reservations */
 };
 
 RB_HEAD(vma_tree, vm_area_struct);

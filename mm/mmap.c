@@ -10,6 +10,7 @@
 #include "host/errtext.h"
 #include "mm/gfp.h"
 #include "mm/gup.h"
+#include "mm/hugetlb.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -68,6 +69,12 @@ static pf_addr_t gap_floor(struct vm_area_struct *below)
 	return below ? below->vm_end : MMAP_MIN_ADDR;
 }
 
+/* Where a new area has to begin. */
+static pf_addr_t place_align(const struct mmap_request *req)
+{
+	return req->hugetlb ? huge_page_size(req->hugetlb) : PAGE_SIZE;
+}
+
 /* The highest gap below mmap_base that holds @length at @align. */
 static pf_addr_t gap_topdown(struct mm_struct *mm, u64 length, pf_addr_t align)
 {
@@ -88,19 +95,20 @@ static pf_addr_t gap_topdown(struct mm_struct *mm, u64 length, pf_addr_t align)
 	}
 }
 
-pf_addr_t unmapped_area(struct mm_struct *mm, pf_addr_t hint, u64 length)
+pf_addr_t unmapped_area(struct mm_struct *mm, pf_addr_t hint, u64 length,
+			pf_addr_t align)
 {
 	pf_addr_t place = 0;
 
 	mmap_assert_locked(mm);
-	hint = ALIGN_DOWN(hint, PAGE_SIZE);
+	hint = ALIGN(hint, align);
 	if (hint >= MMAP_MIN_ADDR && hint <= TASK_SIZE - length &&
 	    !find_vma_intersection(mm, hint, hint + length))
 		return hint;
 	/* Whole huge pages are worth a huge page's alignment. */
 	if (IS_ALIGNED(length, PMD_SIZE))
-		place = gap_topdown(mm, length, PMD_SIZE);
-	return place ? place : gap_topdown(mm, length, PAGE_SIZE);
+		place = gap_topdown(mm, length, max(align, PMD_SIZE));
+	return place ? place : gap_topdown(mm, length, align);
 }
 
 /* A hint below the first usable page means that page. */
@@ -116,7 +124,7 @@ static int choose_place(struct mm_struct *mm, const struct mmap_request *req,
 {
 	if (!req->fixed && !req->noreplace) {
 		*place = unmapped_area(mm, round_hint_to_min(req->address),
-				       length);
+				       length, place_align(req));
 		return *place ? 0 :
 			fail(-ENOMEM, "no room for %" PRIu64 " bytes", length,
 			     0, 0);
@@ -125,7 +133,7 @@ static int choose_place(struct mm_struct *mm, const struct mmap_request *req,
 	if (*place > TASK_SIZE - length)
 		return fail(-ENOMEM, "%#" PRIx64 " + %" PRIu64 " is above the "
 			    "user addresses", *place, length, 0);
-	if (!IS_ALIGNED(*place, PAGE_SIZE))
+	if (!IS_ALIGNED(*place, place_align(req)))
 		return fail(-EINVAL, "fixed address %#" PRIx64
 			    " is not a multiple of the page size", *place, 0, 0);
 	if (*place < MMAP_MIN_ADDR)
@@ -140,9 +148,31 @@ static int choose_place(struct mm_struct *mm, const struct mmap_request *req,
 
 static vm_flags_t request_flags(const struct mmap_request *req)
 {
-	return (req->read ? VM_READ : 0) | (req->write ? VM_WRITE : 0) |
-	       (req->exec ? VM_EXEC : 0) | (req->locked ? VM_LOCKED : 0) |
+	return (req->hugetlb ? VM_HUGETLB | VM_DONTEXPAND : 0) |
+	       (req->read ? VM_READ : 0) | (req->write ? VM_WRITE : 0) |
+	       (req->exec ? VM_EXEC : 0) |
+	       /* Pages of a pool never go away: locking them says nothing. */
+	       (req->locked && !req->hugetlb ? VM_LOCKED : 0) |
 	       VM_MAYREAD | VM_MAYWRITE | VM_MAYEXEC | VM_SOFTDIRTY;
+}
+
+/*
+ * Promise the area its pages, and clear its place.  What a pool is short of may
+ * be what the old area holds of it, so that goes first; as in Linux, also if it
+ * is not enough.
+ */
+static int reserve_and_clear(struct mm_struct *mm,
+			     const struct mmap_request *req,
+			     struct vm_area_struct *vma)
+{
+	int err, promised = req->hugetlb ? hugetlb_reserve(vma, req->hugetlb) : 0;
+
+	if (!req->fixed)
+		return promised;
+	err = unmap_region(mm, vma->vm_start, vma->vm_end);
+	if (err || !promised)
+		return err;
+	return hugetlb_reserve(vma, req->hugetlb);
 }
 
 static int map_region(struct mm_struct *mm, const struct mmap_request *req,
@@ -161,8 +191,11 @@ static int map_region(struct mm_struct *mm, const struct mmap_request *req,
 	vma = vm_area_alloc(mm, *place, *place + length, request_flags(req));
 	if (!vma)
 		return fail(-ENOMEM, "no memory for an area", 0, 0, 0);
-	err = req->fixed ? unmap_region(mm, *place, *place + length) : 0;
+	if (req->hugetlb)
+		vma->vm_ops = &hugetlb_vm_ops;
+	err = reserve_and_clear(mm, req, vma);
 	if (err) {
+		hugetlb_close(vma);
 		vm_area_free(vma);
 		return err;
 	}
@@ -174,7 +207,7 @@ static int map_region(struct mm_struct *mm, const struct mmap_request *req,
 int do_mmap(struct mm_struct *mm, const struct mmap_request *req,
 	    pf_addr_t *address)
 {
-	u64 length = ALIGN(req->length, PAGE_SIZE);
+	u64 length = ALIGN(req->length, place_align(req));
 	pf_addr_t place;
 	int err;
 
@@ -245,6 +278,7 @@ int unmap_region(struct mm_struct *mm, pf_addr_t start, pf_addr_t end)
 	while (vma && vma->vm_start < end) {
 		next = vma_next(vma);
 		zap_page_range(vma, vma->vm_start, vma->vm_end);
+		hugetlb_close(vma);
 		ceiling = vma->vm_end;
 		vma_unlink(mm, vma);
 		vm_area_free(vma);

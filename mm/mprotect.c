@@ -14,6 +14,7 @@
 #include "host/errtext.h"
 #include "mm/gup.h"
 #include "mm/huge_memory.h"
+#include "mm/hugetlb.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -79,7 +80,10 @@ static int mprotect_vma(struct vm_area_struct *vma, pf_addr_t start,
 	err = vma_modify_flags(&vma, start, end, flags);
 	if (err)
 		return err;
-	change_protection(vma, start, end);
+	if (is_vm_hugetlb_page(vma))
+		hugetlb_change_protection(vma, start, end);
+	else
+		change_protection(vma, start, end);
 	/* Locked pages that may be written from now on become private now. */
 	if ((old & (VM_LOCKED | VM_SHARED | VM_WRITE)) == VM_LOCKED &&
 	    (access & VM_WRITE))

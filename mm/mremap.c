@@ -10,6 +10,7 @@
 #include "host/errtext.h"
 #include "mm/gup.h"
 #include "mm/huge_memory.h"
+#include "mm/hugetlb.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -21,23 +22,6 @@ struct remap {
 	unsigned int flags;
 	bool locked;			/* populate what it grew by */
 };
-
-static void lock_two(spinlock_t *a, spinlock_t *b)
-{
-	if (a == b) {
-		spin_lock(a);
-		return;
-	}
-	spin_lock(a < b ? a : b);
-	spin_lock_nested(a < b ? b : a, SUBCLASS_NESTED);
-}
-
-static void unlock_two(spinlock_t *a, spinlock_t *b)
-{
-	spin_unlock(a);
-	if (a != b)
-		spin_unlock(b);
-}
 
 /* Moved entries count as written since soft-dirty was last cleared. */
 static void move_ptes(struct mm_struct *mm, pmd_t *old_pmd, pf_addr_t old,
@@ -51,7 +35,7 @@ static void move_ptes(struct mm_struct *mm, pmd_t *old_pmd, pf_addr_t old,
 		goto out_unmap;
 	from_lock = &virt_to_page(from)->ptl;
 	to_lock = &virt_to_page(to)->ptl;
-	lock_two(from_lock, to_lock);
+	spin_lock_two(from_lock, to_lock);
 	for (unsigned int i = 0; i < nr; i++) {
 		pte_t entry = ptep_get(from + i);
 
@@ -62,7 +46,7 @@ static void move_ptes(struct mm_struct *mm, pmd_t *old_pmd, pf_addr_t old,
 			entry = pte_mksoft_dirty(entry);
 		set_pte_at(mm, new + i * PAGE_SIZE, to + i, entry);
 	}
-	unlock_two(from_lock, to_lock);
+	spin_unlock_two(from_lock, to_lock);
 out_unmap:
 	if (to)
 		pte_unmap(to);
@@ -76,7 +60,7 @@ static bool move_huge_pmd(struct mm_struct *mm, pmd_t *old_pmd, pmd_t *new_pmd)
 	spinlock_t *to_lock = pmd_lockptr(mm, new_pmd);
 	bool moved = false;
 
-	lock_two(from_lock, to_lock);
+	spin_lock_two(from_lock, to_lock);
 	if (pmd_trans_huge(pmdp_get(old_pmd)) && pmd_none(pmdp_get(new_pmd))) {
 		pmd_t leaf = pmd_mksoft_dirty(pmdp_get(old_pmd));
 
@@ -86,7 +70,7 @@ static bool move_huge_pmd(struct mm_struct *mm, pmd_t *old_pmd, pmd_t *new_pmd)
 		set_pmd_at(mm, 0, new_pmd, leaf);
 		moved = true;
 	}
-	unlock_two(from_lock, to_lock);
+	spin_unlock_two(from_lock, to_lock);
 	return moved;
 }
 
@@ -163,18 +147,26 @@ static int move_vma(struct remap *r, struct vm_area_struct *vma)
 			    r->new_address, 0, 0);
 	}
 	new->vm_ops = vma->vm_ops;
+	hugetlb_share(new, vma);
 	new->vm_pgoff = linear_page_index(vma, r->old_address);
 	vma_link(mm, new);
-	done = move_page_tables(vma, r->old_address, r->new_address,
-				r->old_length);
+	if (is_vm_hugetlb_page(vma)) {
+		done = hugetlb_move(vma, new, r->old_address, r->new_address,
+				    r->old_length) ? 0 : r->old_length;
+	} else {
+		done = move_page_tables(vma, r->old_address, r->new_address,
+					r->old_length);
+	}
 	if (done < r->old_length) {
 		(void)move_page_tables(new, r->new_address, r->old_address,
 				       done);
+		hugetlb_drop_share(new);
 		BUG_ON(unmap_region(mm, new->vm_start, new->vm_end));
 		vma_merge_around(vma);
 		return fail(-ENOMEM, "no memory for page tables at %#" PRIx64,
 			    r->new_address + done, 0, 0);
 	}
+	hugetlb_drop_share(vma);
 	if (stays)
 		vma_set_flags(vma, vma->vm_flags &
 				   ~(VM_LOCKED | VM_LOCKONFAULT));
@@ -264,11 +256,14 @@ static int check_target(const struct remap *r)
 	return 0;
 }
 
-static int choose_target(struct remap *r)
+static int choose_target(struct remap *r, struct vm_area_struct *vma)
 {
+	pf_addr_t align = is_vm_hugetlb_page(vma) ?
+			  huge_page_size(hstate_vma(vma)) : PAGE_SIZE;
+
 	if (!(r->flags & MREMAP_FIXED))
 		r->new_address = unmapped_area(r->mm, r->new_address,
-					       r->new_length);
+					       r->new_length, align);
 	else if (r->new_address < MMAP_MIN_ADDR)
 		return fail(-EPERM, "new address %#" PRIx64 " is below %#"
 			    PRIx64, r->new_address, MMAP_MIN_ADDR, 0);
@@ -302,7 +297,7 @@ static int mremap_to(struct remap *r)
 	}
 	err = vma_to_resize(r, &vma);
 	if (!err)
-		err = choose_target(r);
+		err = choose_target(r, vma);
 	return err ? err : move_vma(r, vma);
 }
 
@@ -327,15 +322,40 @@ static int grow(struct remap *r)
 		return fail(-ENOMEM, "%" PRIu64 " bytes are more than there are "
 			    "addresses", r->new_length, 0, 0);
 	r->new_address = 0;
-	err = choose_target(r);
+	err = choose_target(r, vma);
 	return err ? err : move_vma(r, vma);
+}
+
+/* Lengths become whole huge pages; addresses have to be, wanted or not. */
+static int round_to_huge(struct remap *r, struct vm_area_struct *vma)
+{
+	u64 size = huge_page_size(hstate_vma(vma));
+
+	if (!hugetlb_aligned(vma, r->old_address | r->new_address))
+		return fail(-EINVAL, "not whole huge pages at %#" PRIx64
+			    " and %#" PRIx64, r->old_address, r->new_address, 0);
+	/* Its reservations end where it does. */
+	if (r->new_length > ALIGN(r->old_length, size))
+		return fail(-EINVAL, "the area at %#" PRIx64 " of huge pages "
+			    "cannot grow", vma->vm_start, 0, 0);
+	r->old_length = ALIGN(r->old_length, size);
+	r->new_length = ALIGN(r->new_length, size);
+	return 0;
 }
 
 static int remap_locked(struct remap *r)
 {
-	if (!vma_lookup(r->mm, r->old_address))
+	struct vm_area_struct *vma = vma_lookup(r->mm, r->old_address);
+	int err;
+
+	if (!vma)
 		return fail(-EFAULT, "nothing is mapped at %#" PRIx64,
 			    r->old_address, 0, 0);
+	if (is_vm_hugetlb_page(vma)) {
+		err = round_to_huge(r, vma);
+		if (err)
+			return err;
+	}
 	if (r->flags & (MREMAP_FIXED | MREMAP_DONTUNMAP))
 		return mremap_to(r);
 	if (r->old_length < r->new_length)

@@ -46,6 +46,8 @@ static void add_to_free_list(struct zone *zone, struct page *page,
 		list_add(&page->lru, &area->free_list[type]);
 	area->nr_free++;
 	zone->free_pages += 1UL << order;
+	if (type == MIGRATE_CMA)
+		zone->free_cma_pages += 1UL << order;
 }
 
 static void del_from_free_list(struct zone *zone, struct page *page)
@@ -53,25 +55,32 @@ static void del_from_free_list(struct zone *zone, struct page *page)
 	list_del(&page->lru);
 	zone->free_area[page->order].nr_free--;
 	zone->free_pages -= 1UL << page->order;
+	if (page->migratetype == MIGRATE_CMA)
+		zone->free_cma_pages -= 1UL << page->order;
 	WRITE_ONCE(page->flags, 0);
 }
 
 /*
- * The buddy of a free block, if it is a free block of the same order.
+ * The buddy of a free block, if it is a free block of the same order.  Where
+ * both are whole pageblocks, CMA merges with CMA only: its type is for good.
  *
  * Whoever owns the buddy may be changing its flags, but PG_buddy comes and goes
  * under zone->lock alone; so flags are stored whole, everywhere.
  */
-static struct page *find_buddy(struct machine *machine, pf_pfn_t pfn,
-			       unsigned int order)
+static struct page *find_buddy(struct machine *machine, struct zone *zone,
+			       pf_pfn_t pfn, unsigned int order)
 {
 	pf_pfn_t buddy_pfn = pfn ^ (1UL << order);
 	struct page *buddy;
 
-	if (buddy_pfn < RESERVED_PAGES || buddy_pfn >= machine->nr_pages)
+	if (buddy_pfn < zone->start_pfn || buddy_pfn >= zone->end_pfn)
 		return NULL;
 	buddy = machine_page(machine, buddy_pfn);
 	if (!test_bit(PG_buddy, &buddy->flags) || buddy->order != order)
+		return NULL;
+	if (order >= PAGEBLOCK_ORDER &&
+	    (*pageblock_type_of(machine, pfn) == MIGRATE_CMA) !=
+	    (*pageblock_type_of(machine, buddy_pfn) == MIGRATE_CMA))
 		return NULL;
 	return buddy;
 }
@@ -82,7 +91,7 @@ static void free_one_block(struct machine *machine, struct zone *zone,
 	pf_pfn_t pfn = page_to_pfn(page);
 
 	while (order < MAX_PAGE_ORDER) {
-		struct page *buddy = find_buddy(machine, pfn, order);
+		struct page *buddy = find_buddy(machine, zone, pfn, order);
 
 		if (!buddy)
 			break;
@@ -152,16 +161,28 @@ static struct page *rmqueue_fallback(struct machine *machine,
 	return page;
 }
 
+/*
+ * A block of @type.  Movable memory also lives in CMA areas: first there once
+ * more than half of what is free is CMA, so that both run out together.
+ * Source: mm/page_alloc.c:__rmqueue()
+ */
 static struct page *rmqueue(struct machine *machine, struct zone *zone,
 			    unsigned int order, unsigned int type)
 {
-	struct page *page = rmqueue_smallest(machine, zone, order, type);
+	const bool movable = type == MIGRATE_MOVABLE;
+	struct page *page = NULL;
 
+	if (movable && zone->free_cma_pages > zone->free_pages / 2)
+		page = rmqueue_smallest(machine, zone, order, MIGRATE_CMA);
+	if (!page)
+		page = rmqueue_smallest(machine, zone, order, type);
+	if (!page && movable)
+		page = rmqueue_smallest(machine, zone, order, MIGRATE_CMA);
 	return page ? page : rmqueue_fallback(machine, zone, order, type);
 }
 
 static void cpu_list_refill(struct machine *machine, struct zone *zone,
-			    struct cpu_slot *cpu, unsigned int order,
+			    struct per_cpu_pages *pcp, unsigned int order,
 			    unsigned int type)
 {
 	unsigned int batch = max(PCP_BATCH >> order, 1);
@@ -172,45 +193,48 @@ static void cpu_list_refill(struct machine *machine, struct zone *zone,
 
 		if (!page)
 			break;
-		list_add_tail(&page->lru, &cpu->free[order][type]);
-		cpu->nr_free[order]++;
+		list_add_tail(&page->lru, &pcp->free[order][type]);
+		pcp->nr_free[order]++;
 	}
 	spin_unlock(&zone->lock);
 }
 
-static struct page *cpu_list_take(struct machine *machine, struct zone *zone,
+static struct page *cpu_list_take(struct machine *machine,
+				  enum zone_type zone_type,
 				  struct cpu_slot *cpu, unsigned int order,
 				  unsigned int type)
 {
-	struct list_head *list = &cpu->free[order][type];
+	struct per_cpu_pages *pcp = &cpu->pcp[zone_type];
+	struct list_head *list = &pcp->free[order][type];
 	struct page *page = NULL;
 
 	spin_lock(&cpu->lock);
 	if (list_empty(list))
-		cpu_list_refill(machine, zone, cpu, order, type);
+		cpu_list_refill(machine, &machine->zones[zone_type], pcp, order,
+				type);
 	if (!list_empty(list)) {
 		page = list_first_entry(list, struct page, lru);
 		list_del(&page->lru);
-		cpu->nr_free[order]--;
+		pcp->nr_free[order]--;
 	}
 	spin_unlock(&cpu->lock);
 	return page;
 }
 
 static void cpu_list_drain_order(struct machine *machine, struct zone *zone,
-				 struct cpu_slot *cpu, unsigned int order,
+				 struct per_cpu_pages *pcp, unsigned int order,
 				 unsigned long keep)
 {
 	spin_lock(&zone->lock);
-	for (unsigned int type = 0; type < MIGRATE_TYPES; type++) {
-		struct list_head *list = &cpu->free[order][type];
+	for (unsigned int type = 0; type < MIGRATE_PCPTYPES; type++) {
+		struct list_head *list = &pcp->free[order][type];
 
-		while (cpu->nr_free[order] > keep && !list_empty(list)) {
+		while (pcp->nr_free[order] > keep && !list_empty(list)) {
 			struct page *page =
 				list_entry(list->prev, struct page, lru);
 
 			list_del(&page->lru);
-			cpu->nr_free[order]--;
+			pcp->nr_free[order]--;
 			free_one_block(machine, zone, page, order);
 		}
 	}
@@ -219,11 +243,11 @@ static void cpu_list_drain_order(struct machine *machine, struct zone *zone,
 
 void drain_cpu_lists(struct machine *machine, struct cpu_slot *cpu)
 {
-	struct zone *zone = &machine->zones[ZONE_NORMAL];
-
 	spin_lock(&cpu->lock);
-	for (unsigned int order = 0; order < NR_PAGE_ORDERS; order++)
-		cpu_list_drain_order(machine, zone, cpu, order, 0);
+	for (unsigned int z = 0; z < MAX_NR_ZONES; z++)
+		for (unsigned int order = 0; order < NR_PAGE_ORDERS; order++)
+			cpu_list_drain_order(machine, &machine->zones[z],
+					     &cpu->pcp[z], order, 0);
 	spin_unlock(&cpu->lock);
 }
 
@@ -273,22 +297,39 @@ static void prep_new_block(struct page *page, unsigned int order, gfp_t gfp)
 	smp_store_release(&page->_refcount.counter, 1);
 }
 
+/* From the zones that @gfp allows, the most restricted one first. */
+static struct page *take_from_zones(struct machine *machine, gfp_t gfp,
+				    unsigned int order)
+{
+	const bool movable = gfp & __GFP_MOVABLE;
+	struct cpu_slot *cpu = this_cpu(machine);
+	struct page *page = NULL;
+
+	if (movable)
+		page = cpu_list_take(machine, ZONE_MOVABLE, cpu, order,
+				     MIGRATE_MOVABLE);
+	if (!page)
+		page = cpu_list_take(machine, ZONE_NORMAL, cpu, order,
+				     movable ? MIGRATE_MOVABLE :
+					       MIGRATE_UNMOVABLE);
+	return page;
+}
+
 struct page *alloc_pages(gfp_t gfp, unsigned int order)
 {
 	struct machine *machine = current->machine;
-	struct zone *zone = &machine->zones[ZONE_NORMAL];
-	unsigned int type = gfp & __GFP_MOVABLE ? MIGRATE_MOVABLE :
-						  MIGRATE_UNMOVABLE;
 	struct page *page;
 
 	if (should_fail() || order > MAX_PAGE_ORDER)
 		return NULL;
-	page = cpu_list_take(machine, zone, this_cpu(machine), order, type);
+	/* What is going to be pinned for long must not lie where it may move. */
+	if (current->flags & TASK_MEMALLOC_PIN)
+		gfp &= ~__GFP_MOVABLE;
+	page = take_from_zones(machine, gfp, order);
 	if (unlikely(!page)) {
 		/* What waits on CPU lists may merge into what we need. */
 		drain_all_cpu_lists(machine);
-		page = cpu_list_take(machine, zone, this_cpu(machine), order,
-				     type);
+		page = take_from_zones(machine, gfp, order);
 	}
 	if (page)
 		prep_new_block(page, order, gfp);
@@ -298,7 +339,9 @@ struct page *alloc_pages(gfp_t gfp, unsigned int order)
 void __free_pages(struct page *page, unsigned int order)
 {
 	struct machine *machine = page_machine(page);
+	struct zone *zone = page_zone(page);
 	struct cpu_slot *cpu = this_cpu(machine);
+	struct per_cpu_pages *pcp = &cpu->pcp[zone - machine->zones];
 	unsigned int type;
 
 	poison_frames(page, order);
@@ -309,10 +352,12 @@ void __free_pages(struct page *page, unsigned int order)
 	}
 	spin_lock(&cpu->lock);
 	type = READ_ONCE(*pageblock_type_of(machine, page_to_pfn(page)));
+	if (type >= MIGRATE_PCPTYPES)
+		type = MIGRATE_MOVABLE;
 	page->order = order;
-	list_add(&page->lru, &cpu->free[order][type]);
-	if (++cpu->nr_free[order] > max(machine->pcp_high >> order, 1UL))
-		cpu_list_drain_order(machine, page_zone(page), cpu, order,
+	list_add(&page->lru, &pcp->free[order][type]);
+	if (++pcp->nr_free[order] > max(machine->pcp_high >> order, 1UL))
+		cpu_list_drain_order(machine, zone, pcp, order,
 				     machine->pcp_high >> (order + 1));
 	spin_unlock(&cpu->lock);
 }
@@ -333,39 +378,50 @@ void free_folio_frames(struct folio *folio)
 
 unsigned long nr_free_pages(struct machine *machine)
 {
-	struct zone *zone = &machine->zones[ZONE_NORMAL];
-	unsigned long nr;
+	unsigned long nr = 0;
 
-	spin_lock(&zone->lock);
-	nr = zone->free_pages;
-	spin_unlock(&zone->lock);
+	for (unsigned int z = 0; z < MAX_NR_ZONES; z++) {
+		spin_lock(&machine->zones[z].lock);
+		nr += machine->zones[z].free_pages;
+		spin_unlock(&machine->zones[z].lock);
+	}
 	for (unsigned int i = 0; i < machine->nr_cpus; i++) {
 		struct cpu_slot *cpu = &machine->cpus[i];
 
 		spin_lock(&cpu->lock);
-		for (unsigned int k = 0; k < NR_PAGE_ORDERS; k++)
-			nr += cpu->nr_free[k] << k;
+		for (unsigned int z = 0; z < MAX_NR_ZONES; z++)
+			for (unsigned int k = 0; k < NR_PAGE_ORDERS; k++)
+				nr += cpu->pcp[z].nr_free[k] << k;
 		spin_unlock(&cpu->lock);
 	}
 	return nr;
 }
 
-void page_alloc_init(struct machine *machine)
+/* All frames of a zone, in the largest blocks, ascending. */
+static void init_zone_frames(struct machine *machine, struct zone *zone)
 {
-	struct zone *zone = &machine->zones[ZONE_NORMAL];
-	const size_t hole = RESERVED_PAGES << PAGE_SHIFT;
+	if (DEBUG_BUILD && !machine->metadata_only)
+		memset(machine->arena + (zone->start_pfn << PAGE_SHIFT),
+		       PAGE_POISON,
+		       (zone->end_pfn - zone->start_pfn) << PAGE_SHIFT);
+	for (pf_pfn_t pfn = zone->start_pfn; pfn < zone->end_pfn;
+	     pfn += 1UL << MAX_PAGE_ORDER)
+		add_to_free_list(zone, machine_page(machine, pfn),
+				 MAX_PAGE_ORDER,
+				 *pageblock_type_of(machine, pfn), true);
+	zone->managed_pages = zone->free_pages;
+}
+
+void page_alloc_init(struct machine *machine, unsigned long cma_pages)
+{
+	struct zone *normal = &machine->zones[ZONE_NORMAL];
 
 	memset(machine->pageblock_type, MIGRATE_MOVABLE,
 	       machine->nr_pages >> PAGEBLOCK_ORDER);
-	if (DEBUG_BUILD && !machine->metadata_only)
-		memset(machine->arena + hole, PAGE_POISON,
-		       machine->arena_bytes - hole);
-	/* Memory and the reserved frames are multiples of the largest block. */
-	for (pf_pfn_t pfn = RESERVED_PAGES; pfn < machine->nr_pages;
-	     pfn += 1UL << MAX_PAGE_ORDER)
-		add_to_free_list(zone, machine_page(machine, pfn),
-				 MAX_PAGE_ORDER, MIGRATE_MOVABLE, true);
-	zone->managed_pages = zone->free_pages;
+	memset(pageblock_type_of(machine, normal->end_pfn - cma_pages),
+	       MIGRATE_CMA, cma_pages >> PAGEBLOCK_ORDER);
+	for (unsigned int z = 0; z < MAX_NR_ZONES; z++)
+		init_zone_frames(machine, &machine->zones[z]);
 }
 
 void *kzalloc(size_t bytes)

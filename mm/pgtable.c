@@ -106,23 +106,32 @@ bool pte_alloc(struct mm_struct *mm, pmd_t *pmd)
 	       !install_table(mm, &pmd->pmd, pmd_lockptr(mm, pmd));
 }
 
-pmd_t *mm_find_pmd(struct mm_struct *mm, pf_addr_t address)
+pud_t *mm_find_pud(struct mm_struct *mm, pf_addr_t address)
 {
 	p4d_t *p4d = p4d_offset(pgd_offset(mm, address), address);
-	pud_t *pud;
 
-	if (!p4d_present(p4dp_get(p4d)))
-		return NULL;
-	pud = pud_offset(p4d, address);
-	if (!pud_present(pudp_get(pud)))
+	return p4d_present(p4dp_get(p4d)) ? pud_offset(p4d, address) : NULL;
+}
+
+pud_t *mm_alloc_pud(struct mm_struct *mm, pf_addr_t address)
+{
+	p4d_t *p4d = p4d_alloc(mm, pgd_offset(mm, address), address);
+
+	return p4d ? pud_alloc(mm, p4d, address) : NULL;
+}
+
+pmd_t *mm_find_pmd(struct mm_struct *mm, pf_addr_t address)
+{
+	pud_t *pud = mm_find_pud(mm, address);
+
+	if (!pud || !pud_present(pudp_get(pud)) || pud_leaf(pudp_get(pud)))
 		return NULL;
 	return pmd_offset(pud, address);
 }
 
 pmd_t *mm_alloc_pmd(struct mm_struct *mm, pf_addr_t address)
 {
-	p4d_t *p4d = p4d_alloc(mm, pgd_offset(mm, address), address);
-	pud_t *pud = p4d ? pud_alloc(mm, p4d, address) : NULL;
+	pud_t *pud = mm_alloc_pud(mm, address);
 
 	return pud ? pmd_alloc(mm, pud, address) : NULL;
 }

@@ -76,6 +76,11 @@ static inline struct page *pmd_page(pmd_t pmd)
 	return pfn_to_page(pmd_pfn(pmd));
 }
 
+static inline struct page *pud_page(pud_t pud)
+{
+	return pfn_to_page(pud_pfn(pud));
+}
+
 static inline struct page *pte_page(pte_t pte)
 {
 	return pfn_to_page(pte_pfn(pte));
@@ -101,6 +106,33 @@ static inline spinlock_t *pte_lockptr(struct mm_struct *mm __maybe_unused,
 				      pmd_t pmd)
 {
 	return &pmd_page(pmd)->ptl;
+}
+
+static inline spinlock_t *pud_lock(struct mm_struct *mm __maybe_unused,
+				   pud_t *pud)
+{
+	spinlock_t *ptl = &virt_to_page(pud)->ptl;
+
+	spin_lock(ptl);
+	return ptl;
+}
+
+/* Two tables, which may be one: the lower address first. */
+static inline void spin_lock_two(spinlock_t *a, spinlock_t *b)
+{
+	if (a == b) {
+		spin_lock(a);
+		return;
+	}
+	spin_lock(a < b ? a : b);
+	spin_lock_nested(a < b ? b : a, SUBCLASS_NESTED);
+}
+
+static inline void spin_unlock_two(spinlock_t *a, spinlock_t *b)
+{
+	spin_unlock(a);
+	if (a != b)
+		spin_unlock(b);
 }
 
 /* pmd_is_table() - does the entry point to a PTE table? */
@@ -215,6 +247,13 @@ p4d_t *p4d_alloc(struct mm_struct *mm, pgd_t *pgd, pf_addr_t address);
 pud_t *pud_alloc(struct mm_struct *mm, p4d_t *p4d, pf_addr_t address);
 pmd_t *pmd_alloc(struct mm_struct *mm, pud_t *pud, pf_addr_t address);
 bool __must_check pte_alloc(struct mm_struct *mm, pmd_t *pmd);
+
+/*
+ * mm_find_pud() - the PUD entry of @address, or NULL if a level is missing;
+ * mm_alloc_pud() makes what is missing, and yields NULL without memory
+ */
+pud_t *mm_find_pud(struct mm_struct *mm, pf_addr_t address);
+pud_t *mm_alloc_pud(struct mm_struct *mm, pf_addr_t address);
 
 /* mm_find_pmd() - the PMD entry of @address, or NULL if a level is missing */
 pmd_t *mm_find_pmd(struct mm_struct *mm, pf_addr_t address);

@@ -131,6 +131,35 @@ void folio_mark_accessed(struct folio *folio)
 	}
 }
 
+bool folio_isolate_lru(struct folio *folio)
+{
+	struct zone *zone = page_zone(&folio->page);
+	bool isolated = false;
+
+	spin_lock(&zone->lru_lock);
+	if (folio_test_lru(folio)) {
+		folio_get(folio);
+		folio_clear_lru(folio);
+		lru_list_del(zone, folio);
+		zone->nr_isolated += folio_nr_pages(folio);
+		isolated = true;
+	}
+	spin_unlock(&zone->lru_lock);
+	return isolated;
+}
+
+void folio_putback_lru(struct folio *folio)
+{
+	struct zone *zone = page_zone(&folio->page);
+
+	spin_lock(&zone->lru_lock);
+	zone->nr_isolated -= folio_nr_pages(folio);
+	folio_set_lru(folio);
+	lru_list_add(zone, folio);
+	spin_unlock(&zone->lru_lock);
+	folio_put(folio);
+}
+
 void folio_del_lru(struct folio *folio)
 {
 	struct zone *zone = page_zone(&folio->page);

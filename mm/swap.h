@@ -32,6 +32,15 @@ void lru_add_drain_all(struct machine *machine);
  */
 void folio_mark_accessed(struct folio *folio);
 
+/*
+ * folio_isolate_lru() - take a folio off its list, with a reference
+ *
+ * Return: true if it was on one and is the caller's now, who ends with
+ * folio_putback_lru().  False if it is in a batch, or isolated already.
+ */
+bool __must_check folio_isolate_lru(struct folio *folio);
+void folio_putback_lru(struct folio *folio);
+
 /* folio_del_lru() - take a dead folio off its list */
 void folio_del_lru(struct folio *folio);
 

@@ -27,6 +27,7 @@ typedef vm_fault_t (*fault_hook_fn)(void *arg, struct vm_area_struct *vma,
 
 struct task_struct {
 	struct machine *machine;	/* entered now; NULL outside calls */
+	struct mm_struct *mm;		/* its own, for calls that name none */
 	struct waiter *waiter;		/* where its signals arrive */
 	unsigned int cpu;		/* simulated CPU, + 1; 0: none chosen yet */
 	unsigned int flags;		/* PF_* */

@@ -16,6 +16,7 @@
 #include "host/errtext.h"
 #include "mm/gfp.h"
 #include "mm/huge_memory.h"
+#include "mm/hugetlb.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -136,16 +137,25 @@ void vma_unlink(struct mm_struct *mm, struct vm_area_struct *vma)
 	mm->map_count--;
 }
 
+static int inside_huge_page(struct vm_area_struct *vma, pf_addr_t address)
+{
+	return fail(-EINVAL, "%#" PRIx64 " is inside a huge page of the area at "
+		    "%#" PRIx64, address, vma->vm_start, 0);
+}
+
 int __split_vma(struct vm_area_struct *vma, pf_addr_t address)
 {
 	struct mm_struct *mm = vma->vm_mm;
 	struct vm_area_struct *upper;
 
 	VM_BUG_ON(address <= vma->vm_start || address >= vma->vm_end);
+	if (is_vm_hugetlb_page(vma) && !hugetlb_aligned(vma, address))
+		return inside_huge_page(vma, address);
 	upper = vm_area_alloc(mm, address, vma->vm_end, vma->vm_flags);
 	if (!upper)
 		return fail(-ENOMEM, "no memory to cut the area at %#" PRIx64,
 			    address, 0, 0);
+	hugetlb_share(upper, vma);
 	split_huge_pmd_at(vma, address);
 	upper->vm_ops = vma->vm_ops;
 	upper->vm_pgoff = linear_page_index(vma, address);
@@ -185,7 +195,7 @@ int vma_isolate(struct vm_area_struct **vma, pf_addr_t start, pf_addr_t end)
 static bool in_line(struct vm_area_struct *low, struct vm_area_struct *high)
 {
 	return low && high && low->vm_end == high->vm_start &&
-	       low->vm_ops == high->vm_ops &&
+	       low->vm_ops == high->vm_ops && low->resv == high->resv &&
 	       low->vm_pgoff + vma_pages(low) == high->vm_pgoff;
 }
 
@@ -205,6 +215,8 @@ static void absorb(struct vm_area_struct *low, struct vm_area_struct *high)
 	pf_addr_t end = high->vm_end;
 
 	low->vm_flags |= high->vm_flags;
+	/* The lower one goes on with the reservations of both. */
+	hugetlb_drop_share(high);
 	vma_unlink(high->vm_mm, high);
 	vm_area_free(high);
 	low->vm_end = end;
@@ -259,9 +271,12 @@ static struct vm_area_struct *move_border(struct vm_area_struct *vma,
 int vma_modify_flags(struct vm_area_struct **vma, pf_addr_t start,
 		     pf_addr_t end, vm_flags_t flags)
 {
-	struct vm_area_struct *merged = move_border(*vma, start, end, flags);
+	struct vm_area_struct *merged;
 	int err;
 
+	if (is_vm_hugetlb_page(*vma) && !hugetlb_aligned(*vma, start | end))
+		return inside_huge_page(*vma, start | end);
+	merged = move_border(*vma, start, end, flags);
 	if (merged) {
 		*vma = merged;
 		return 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * x86-64 page-table entries: four levels, 4 KiB granule, leaves at PTE and PMD.
+ * x86-64 page-table entries: four levels, 4 KiB granule, leaves at PTE, PMD, PUD.
  *
  *   63 62..59 58 57..52 51 ........ 12 11 10  9  8  7  6  5  4  3  2  1  0
  *   NX pkey         .   frame number   SD UW SP  G PS  D  A CD WT  U RW  P
  *
- * P present, RW writable, U user, A accessed, D dirty, PS leaf (PMD), NX no
+ * P present, RW writable, U user, A accessed, D dirty, PS leaf (PMD, PUD), NX no
  * execute; software bits: SP special (no struct page), UW userfaultfd
  * write-protected, SD soft-dirty.  PROT_NONE: P clear, G set, all else kept.
  *
@@ -47,6 +47,8 @@
 #define HPAGE_PMD_NR	(1 << HPAGE_PMD_ORDER)
 #define HPAGE_PMD_SIZE	PMD_SIZE
 #define HPAGE_PMD_MASK	PMD_MASK
+#define HPAGE_PUD_ORDER	(PUD_SHIFT - PAGE_SHIFT)
+#define HPAGE_PUD_NR	(1 << HPAGE_PUD_ORDER)
 
 /* The user half of the address space, less the guard page. */
 #define TASK_SIZE_MAX	(((pf_addr_t)1 << 47) - PAGE_SIZE)
@@ -152,13 +154,17 @@ static inline bool pud_none(pud_t pud)
 
 static inline bool pud_present(pud_t pud)
 {
-	return pud_val(pud) & _PAGE_PRESENT;
+	return pud_val(pud) & (_PAGE_PRESENT | _PAGE_PROTNONE | _PAGE_PSE);
 }
 
 static inline bool pud_leaf(pud_t pud)
 {
-	return (pud_val(pud) & (_PAGE_PSE | _PAGE_PRESENT)) ==
-	       (_PAGE_PSE | _PAGE_PRESENT);
+	return pud_val(pud) & _PAGE_PSE;
+}
+
+static inline bool pud_write(pud_t pud)
+{
+	return pud_val(pud) & _PAGE_RW;
 }
 
 static inline bool pud_bad(pud_t pud)

@@ -68,6 +68,10 @@ struct pf_machine_options {
 	unsigned long thp_always;  /* folio orders 2 ... 9 that every area may
 				    * use, bit k is order k */
 	unsigned long thp_madvise; /* the same, for PINFOLD_MADV_HUGEPAGE areas */
+	uint64_t movable_bytes;	/* of memory_bytes: ZONE_MOVABLE */
+	uint64_t cma_bytes;	/* of memory_bytes: a CMA area */
+	uint64_t hugetlb_2m_pages; /* pools, besides memory_bytes */
+	uint64_t hugetlb_1g_pages;
 	bool no_huge_zero;	/* a read fault takes a huge page, not the one
 				 * huge zero folio */
 };
@@ -132,6 +136,9 @@ enum {
 	PINFOLD_MAP_FIXED_NOREPLACE = 0x100000,
 	PINFOLD_MAP_POPULATE = 0x8000,	/* fault in, best effort */
 	PINFOLD_MAP_LOCKED = 0x2000,
+	PINFOLD_MAP_HUGETLB = 0x40000,	/* 2 MiB pages of the pool */
+	PINFOLD_MAP_HUGE_2MB = 21 << 26, /* the same, said; with MAP_HUGETLB */
+	PINFOLD_MAP_HUGE_1GB = 30 << 26, /* 1 GiB pages; with MAP_HUGETLB */
 };
 
 /*
@@ -141,8 +148,9 @@ enum {
  * @address: set on success
  *
  * Return: 0; -EINVAL (length 0, unknown bits, unaligned fixed address), -ENOMEM
- * (no room, past the top, too many areas), -EEXIST (NOREPLACE), -EPERM (fixed
- * below 64 KiB), -EINTR.
+ * (no room, past the top, too many areas; or no huge pages left to promise: a
+ * FIXED place is empty then), -EEXIST (NOREPLACE), -EPERM (fixed below 64 KiB),
+ * -EINTR.
  */
 PINFOLD_API PINFOLD_MUST_CHECK int pf_mmap(struct pf_mm *mm, pf_addr_t hint,
 					   uint64_t length, int prot, int flags,
@@ -262,6 +270,43 @@ PINFOLD_API PINFOLD_MUST_CHECK long
 pf_get_user_pages_unlocked(struct pf_mm *mm, pf_addr_t start,
 			   unsigned long nr_pages, struct pf_page **pages,
 			   unsigned int flags);
+
+/*
+ * The _fast forms: no lock is held; at most INT_MAX pages.  Only WRITE, FORCE,
+ * NOFAULT, LONGTERM (pins) and HONOR_NUMA_FAULT are allowed, else -EINVAL;
+ * -EOVERFLOW and -EFAULT for a range that wraps or is above the user addresses;
+ * nr_pages <= 0 gives 0.
+ */
+PINFOLD_API PINFOLD_MUST_CHECK long
+pf_pin_user_pages_fast(struct pf_mm *mm, pf_addr_t start, int nr_pages,
+		       unsigned int flags, struct pf_page **pages);
+PINFOLD_API PINFOLD_MUST_CHECK long
+pf_get_user_pages_fast(struct pf_mm *mm, pf_addr_t start, int nr_pages,
+		       unsigned int flags, struct pf_page **pages);
+/* Never faults and never waits; 0 is a legal result. */
+PINFOLD_API PINFOLD_MUST_CHECK long
+pf_get_user_pages_fast_only(struct pf_mm *mm, pf_addr_t start, int nr_pages,
+			    unsigned int flags, struct pf_page **pages);
+
+/*
+ * pf_get_dump_page() - a page for a dump, without allocating anything
+ *
+ * Return: 1 and *@page, which the caller puts; 0 for a hole or a page that can
+ * only be zero.
+ */
+PINFOLD_API PINFOLD_MUST_CHECK int
+pf_get_dump_page(struct pf_mm *mm, pf_addr_t address, struct pf_page **page);
+
+/*
+ * pf_access_remote() - copy as a debugger does
+ * @flags: PINFOLD_FOLL_WRITE to write, PINFOLD_FOLL_FORCE to override protection
+ *
+ * Return: bytes copied, 0 if none could be; -EOPNOTSUPP on a metadata-only
+ * machine.
+ */
+PINFOLD_API PINFOLD_MUST_CHECK int64_t
+pf_access_remote(struct pf_mm *mm, pf_addr_t address, void *buffer,
+		 uint64_t bytes, unsigned int flags);
 
 PINFOLD_API void pf_put_page(struct pf_page *page);
 PINFOLD_API void pf_unpin_user_page(struct pf_page *page);

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * hugetlb: pools of 2 MiB and 1 GiB pages, and the areas that map them.
+ *
+ * A private area reserves, when it is made, one page of its pool for each place;
+ * a fault takes the place's reservation.  A page that is dropped and comes back
+ * to the pool at once brings it back; if pins keep the page, the place goes on
+ * without.  What is left of the reservations returns with the area.
+ *
+ * Leaves are PMDs (2 MiB) or PUDs (1 GiB), without a deposited table: they are
+ * never split, and areas are cut at multiples of the page size only.
+ *
+ * Differs: reservations are a bitmap of the area as it was mapped, shared by its
+ *          pieces; pools do not grow (no surplus pages).
+ * Source: mm/hugetlb.c, include/linux/hugetlb.h
+ */
+#ifndef MM_HUGETLB_H
+#define MM_HUGETLB_H
+
+#include "mm/mm.h"
+
+struct hugetlb_resv;
+
+static inline unsigned int huge_page_order(const struct hstate *h)
+{
+	return h->order;
+}
+
+static inline unsigned int huge_page_shift(const struct hstate *h)
+{
+	return h->order + PAGE_SHIFT;
+}
+
+static inline u64 huge_page_size(const struct hstate *h)
+{
+	return PAGE_SIZE << h->order;
+}
+
+static inline struct hstate *hstate_vma(const struct vm_area_struct *vma)
+{
+	return vma->hstate;
+}
+
+/* hugetlb_init() - fill the pools of a new machine; -ENOMEM if they do not fit */
+int __must_check hugetlb_init(struct machine *machine,
+			      const struct machine_options *options,
+			      pf_pfn_t gigantic_pfn);
+
+/*
+ * hugetlb_reserve() - the right to one page for each place of a new area
+ *
+ * Return: 0; -ENOMEM if the pool has not as many that nobody has a right to.
+ * Owner: the area, whose hugetlb_close() gives them back.
+ */
+int __must_check hugetlb_reserve(struct vm_area_struct *vma, struct hstate *h);
+/* hugetlb_reserved() - how many places of the area still have the right */
+unsigned long hugetlb_reserved(const struct vm_area_struct *vma);
+/* hugetlb_share() - @upper was cut from @vma */
+void hugetlb_share(struct vm_area_struct *upper, struct vm_area_struct *vma);
+/* hugetlb_drop_share() - another area took over the reservations of @vma */
+void hugetlb_drop_share(struct vm_area_struct *vma);
+/* hugetlb_close() - the area is going; its pages are unmapped already */
+void hugetlb_close(struct vm_area_struct *vma);
+
+/* hugetlb_aligned() - may a huge page of the area begin at @address? */
+static inline bool hugetlb_aligned(const struct vm_area_struct *vma,
+				   pf_addr_t address)
+{
+	return IS_ALIGNED(address, huge_page_size(hstate_vma(vma)));
+}
+
+vm_fault_t hugetlb_fault(struct vm_area_struct *vma, pf_addr_t address,
+			 unsigned int flags);
+/* The following take ranges of whole huge pages. */
+void hugetlb_unmap(struct vm_area_struct *vma, pf_addr_t start, pf_addr_t end);
+void hugetlb_change_protection(struct vm_area_struct *vma, pf_addr_t start,
+			       pf_addr_t end);
+/* Return: 0, or -ENOMEM after moving nothing. */
+int __must_check hugetlb_move(struct vm_area_struct *from,
+			      struct vm_area_struct *to, pf_addr_t old,
+			      pf_addr_t new, u64 length);
+
+/* free_huge_folio() - the last reference is gone: back to the pool */
+void free_huge_folio(struct folio *folio);
+
+/*
+ * isolate_hugetlb() - take a page in use off its pool's list, for migration
+ *
+ * Return: true, and a reference is held; false if somebody else has it.
+ */
+bool __must_check isolate_hugetlb(struct folio *folio, struct list_head *list);
+void folio_putback_hugetlb(struct folio *folio);
+
+extern const struct vm_operations_struct hugetlb_vm_ops;
+
+#endif
