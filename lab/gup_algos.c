@@ -3,16 +3,18 @@
 
 #include <string.h>
 
-const struct gup_algo gup_algos[] = {
-	{ "single", "a walk, a lock and a grab a page", single_get_user_pages },
-	{ "walk", "one walk and one lock a table", walk_get_user_pages },
-	{ "batch", "and one grab a run: the engine", __get_user_pages },
+const struct gup_algo gup_algos[NR_GUP_ALGOS] = {
+	[GUP_SINGLE] = { "single", "a walk, a lock and a grab a page",
+			 single_get_user_pages },
+	[GUP_WALK] = { "walk", "one walk and one lock a table",
+		       walk_get_user_pages },
+	[GUP_BATCH] = { "batch", "and one grab a run: the engine",
+			__get_user_pages },
 };
-const unsigned int nr_gup_algos = ARRAY_SIZE(gup_algos);
 
 const struct gup_algo *gup_algo_find(const char *name)
 {
-	for (unsigned int i = 0; i < nr_gup_algos; i++)
+	for (unsigned int i = 0; i < NR_GUP_ALGOS; i++)
 		if (!strcmp(gup_algos[i].name, name))
 			return &gup_algos[i];
 	return NULL;

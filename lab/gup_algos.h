@@ -19,8 +19,9 @@ struct gup_algo {
 	gup_walk_fn walk;
 };
 
-extern const struct gup_algo gup_algos[];
-extern const unsigned int nr_gup_algos;
+enum { GUP_SINGLE, GUP_WALK, GUP_BATCH, NR_GUP_ALGOS };
+
+extern const struct gup_algo gup_algos[NR_GUP_ALGOS];
 
 /* gup_algo_find() - by name; NULL if there is none */
 const struct gup_algo *gup_algo_find(const char *name);

@@ -187,12 +187,47 @@ static enum answer follow_pmd(struct vm_area_struct *vma, pf_addr_t address,
 	return answer;
 }
 
+static enum answer follow_locked_pud(struct vm_area_struct *vma,
+				     pf_addr_t address, pud_t leaf,
+				     unsigned int flags, struct follow *f)
+{
+	struct page *head = pud_page(leaf);
+	int err;
+
+	if (!pud_present(leaf) || ((flags & FOLL_WRITE) && !pud_write(leaf)))
+		return no_table(vma, flags, f);
+	if (!pud_write(leaf) && gup_must_unshare(vma, flags, head))
+		return NEED_UNSHARE;
+	err = try_grab_folio(page_folio(head), 1, flags);
+	if (err)
+		return failed(f, err);
+	f->page_mask = HPAGE_PUD_NR - 1;
+	f->page = head + ((address >> PAGE_SHIFT) & f->page_mask);
+	return GOT_PAGE;
+}
+
+static enum answer follow_pud_leaf(struct vm_area_struct *vma,
+				   pf_addr_t address, pud_t *pudp,
+				   unsigned int flags, struct follow *f)
+{
+	spinlock_t *ptl = pud_lock(vma->vm_mm, pudp);
+	enum answer answer = follow_locked_pud(vma, address, pudp_get(pudp),
+					       flags, f);
+
+	spin_unlock(ptl);
+	return answer;
+}
+
 static enum answer follow_pud(struct vm_area_struct *vma, pf_addr_t address,
 			      p4d_t *p4d, unsigned int flags, struct follow *f)
 {
 	pud_t *pudp = pud_offset(p4d, address), pud = pudp_get(pudp);
 
-	if (!pud_present(pud) || pud_bad(pud))
+	if (!pud_present(pud))
+		return no_table(vma, flags, f);
+	if (pud_leaf(pud))
+		return follow_pud_leaf(vma, address, pudp, flags, f);
+	if (pud_bad(pud))
 		return no_table(vma, flags, f);
 	return follow_pmd(vma, address, pmd_offset(pudp, address), flags, f);
 }

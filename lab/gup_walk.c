@@ -151,6 +151,34 @@ static long walk_pmd(struct vm_area_struct *vma, pf_addr_t address, pmd_t *pmd,
 	return nr;
 }
 
+static long walk_pud_leaf(struct vm_area_struct *vma, pf_addr_t address,
+			  pud_t *pudp, long nr, unsigned int flags,
+			  struct page **pages)
+{
+	long first = (address & ~PUD_MASK) >> PAGE_SHIFT, ret;
+	spinlock_t *ptl = pud_lock(vma->vm_mm, pudp);
+	pud_t leaf = pudp_get(pudp);
+	struct page *page = pud_page(leaf) + first;
+
+	nr = min(nr, HPAGE_PUD_NR - first);
+	if (!pud_present(leaf) || ((flags & FOLL_WRITE) && !pud_write(leaf)))
+		ret = no_page_table(vma, flags);
+	else if (!pud_write(leaf) &&
+		 gup_must_unshare(vma, flags, pud_page(leaf)))
+		ret = NEED_UNSHARE;
+	else
+		ret = try_grab_folio(page_folio(page), nr, flags);
+	spin_unlock(ptl);
+	if (ret)
+		return ret;
+	for (long i = 0; pages && i < nr; i++) {
+		pages[i] = page + i;
+		flush_anon_page(vma, pages[i], address + i * PAGE_SIZE);
+		flush_dcache_page(pages[i]);
+	}
+	return nr;
+}
+
 static long walk_top(struct vm_area_struct *vma, pf_addr_t address, long nr,
 		     unsigned int flags, struct page **pages)
 {
@@ -163,7 +191,11 @@ static long walk_top(struct vm_area_struct *vma, pf_addr_t address, long nr,
 		return no_page_table(vma, flags);
 	pudp = pud_offset(p4dp, address);
 	pud = pudp_get(pudp);
-	if (!pud_present(pud) || pud_bad(pud))
+	if (!pud_present(pud))
+		return no_page_table(vma, flags);
+	if (pud_leaf(pud))
+		return walk_pud_leaf(vma, address, pudp, nr, flags, pages);
+	if (pud_bad(pud))
 		return no_page_table(vma, flags);
 	return walk_pmd(vma, address, pmd_offset(pudp, address), nr, flags,
 			pages);

@@ -41,8 +41,8 @@ static int add_range(struct shape *s, pf_addr_t start, unsigned long nr_pages,
 	return 0;
 }
 
-static int shape_new(u64 bytes, u64 table_frames, bool metadata_only,
-		     struct shape **out)
+static int shape_new(u64 bytes, u64 gigantic, u64 table_frames,
+		     const struct shape_options *o, struct shape **out)
 {
 	u64 memory = bytes + table_frames * PAGE_SIZE + SLACK_BYTES;
 	struct shape *s = calloc(1, sizeof(*s));
@@ -50,13 +50,16 @@ static int shape_new(u64 bytes, u64 table_frames, bool metadata_only,
 
 	if (!s)
 		return fail(-ENOMEM, "no memory for a shape", 0, 0, 0);
-	memory = ALIGN(memory, GRANULE);
+	memory = ALIGN(memory, GRANULE) + o->movable_bytes + o->cma_bytes;
 	err = machine_create(&(struct machine_options){
 		.memory_bytes = memory,
-		.metadata_only = metadata_only,
-		.touch = !metadata_only,
+		.metadata_only = o->metadata_only,
+		.touch = !o->metadata_only,
 		/* Freed frames stay in the order they were freed in. */
 		.pcp_high = memory >> PAGE_SHIFT,
+		.movable_bytes = o->movable_bytes,
+		.cma_bytes = o->cma_bytes,
+		.hugetlb_pages = { [HSTATE_1G] = gigantic },
 	}, &s->machine);
 	if (!err)
 		err = mm_create(s->machine, &s->mm);
@@ -141,24 +144,32 @@ static int fill_synthetic(struct shape *s, u64 bytes, unsigned int order,
 	pf_addr_t start;
 	int err = 0;
 
-	if (options->shuffled)
+	if (order == HPAGE_PUD_ORDER)
+		req.hugetlb = &s->machine->hstates[HSTATE_1G];
+	else if (options->shuffled)
 		err = shuffle_frames(bytes >> PAGE_SHIFT >> order, order,
 				     options->seed);
 	if (!err)
 		err = do_mmap(s->mm, &req, &start);
 	if (!err)
-		err = populate(s, start, start + bytes, order);
+		err = populate(s, start, start + bytes,
+			       min_t(unsigned int, order, HPAGE_PMD_ORDER));
 	return err ? err : add_range(s, start, bytes >> PAGE_SHIFT, true);
 }
 
 int shape_synthetic(u64 bytes, unsigned int order,
 		    const struct shape_options *options, struct shape **out)
 {
+	const u64 gigantic = order == HPAGE_PUD_ORDER ? bytes >> PUD_SHIFT : 0;
 	struct machine *previous;
 	struct shape *s;
-	int err = shape_new(bytes, bytes >> PMD_SHIFT, options->metadata_only,
-			    &s);
+	int err;
 
+	if (bytes % (PAGE_SIZE << order))
+		return fail(-EINVAL, "%" PRIu64 " bytes are no whole number of "
+			    "folios of order %" PRIu64, bytes, order, 0);
+	err = shape_new(gigantic ? 0 : bytes, gigantic, bytes >> PMD_SHIFT,
+			options, &s);
 	if (err)
 		return err;
 	previous = machine_enter(s->machine);
@@ -270,10 +281,12 @@ static u64 layout_table_frames(const struct layout *layout)
 int shape_from_layout(const struct layout *layout, int order,
 		      struct shape **out)
 {
+	const struct shape_options options = { .metadata_only = true };
 	u64 resident = layout_resident_pages(layout) << PAGE_SHIFT;
 	struct machine *previous;
 	struct shape *s;
-	int err = shape_new(resident, layout_table_frames(layout), true, &s);
+	int err = shape_new(resident, 0, layout_table_frames(layout), &options,
+			    &s);
 
 	if (err)
 		return err;
@@ -317,9 +330,16 @@ static void count_range(struct shape *s, struct census_state *st,
 	pf_addr_t at = r->start, end = at + r->nr_pages * PAGE_SIZE;
 
 	while (at < end) {
+		pud_t *pud = mm_find_pud(s->mm, at);
 		pmd_t *pmd = mm_find_pmd(s->mm, at);
 		pte_t *pte;
 
+		if (pud && pud_leaf(pudp_get(pud))) {
+			st->census->pages += HPAGE_PUD_NR;
+			count_page(st, pud_page(pudp_get(pud)));
+			at += PUD_SIZE;
+			continue;
+		}
 		if (pmd && pmd_leaf(pmdp_get(pmd))) {
 			pf_addr_t next = min(end, (at & PMD_MASK) + PMD_SIZE);
 

@@ -33,11 +33,13 @@ struct shape_options {
 	bool shuffled;		/* frames in random order */
 	u64 seed;		/* of the shuffle */
 	bool metadata_only;
+	u64 movable_bytes, cma_bytes;	/* more memory, of that kind */
 };
 
 /*
  * shape_synthetic() - @bytes of one area in folios of @order
- * @bytes: a multiple of 2 MiB
+ * @bytes: a multiple of 2 MiB, and of the folio size
+ * @order: 0, 2 ... 9; or HPAGE_PUD_ORDER: hugetlb, which is never shuffled
  *
  * Return: 0, or a negative errno and the reason in error_text().
  * Owner: on success the caller, who calls shape_free().
@@ -65,7 +67,7 @@ void shape_free(struct shape *shape);
 /* What is really there, read back from the tables. */
 struct shape_census {
 	unsigned long pages;
-	unsigned long folios[NR_PAGE_ORDERS];	/* by order */
+	unsigned long folios[HPAGE_PUD_ORDER + 1];	/* by order */
 	unsigned long pmd_leaves;
 	unsigned long ascending;	/* folios whose frame follows a lower one */
 	unsigned long adjacent;		/* ... and directly */

@@ -240,6 +240,8 @@ static void free_areas(struct mm_struct *mm)
 
 	mmap_write_lock(mm);
 	while ((vma = vma_first(mm))) {
+		/* Only the flag was hugetlb's, not the pages. */
+		vma->vm_flags &= ~VM_HUGETLB;
 		zap_page_range(vma, vma->vm_start, vma->vm_end);
 		vma_unlink(mm, vma);
 		vm_area_free(vma);
@@ -313,6 +315,8 @@ struct vm_area_struct *state_area(struct state *s, unsigned long first,
 			    state_address(s, first + nr), flags);
 	BUG_ON(!vma);
 	vma->vm_ops = ops;
+	if (flags & VM_HUGETLB)
+		vma->hstate = &s->machine->hstates[HSTATE_2M];
 	mmap_write_lock(s->mm);
 	vma_link(s->mm, vma);
 	mmap_write_unlock(s->mm);

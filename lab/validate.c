@@ -11,6 +11,7 @@
 #include "mm/gfp.h"
 #include "mm/gup.h"
 #include "mm/huge_memory.h"
+#include "mm/hugetlb.h"
 #include "mm/swap.h"
 
 #include <errno.h>
@@ -29,6 +30,8 @@ struct tally {
 	bool table;
 	bool free;		/* first of a block in the zone */
 	bool cached;		/* first of a block on a CPU's list */
+	bool pooled;		/* head of a free huge page */
+	bool active;		/* head of a huge page in use */
 	u8 order;		/* of a free block */
 };
 
@@ -41,6 +44,7 @@ struct audit {
 	struct mm_struct *mm;
 	int64_t tables;
 	int64_t rss;
+	u64 reserved[NR_HSTATES];	/* of all address spaces' areas */
 };
 
 static void __printf(3, 4) report(struct audit *a, enum mm_invariant nr,
@@ -108,11 +112,20 @@ static void tally_holds(struct audit *a)
 static void check_locks(struct audit *a)
 {
 	struct machine *m = a->machine;
-	struct zone *zone = &m->zones[ZONE_NORMAL];
 	struct mm_struct *mm;
 
-	CHECK(a, MM_LOCKED, !zone->lock.word && !zone->lru_lock.word &&
-	      !m->lock.word, "a zone or the machine is locked");
+	CHECK(a, MM_LOCKED, !m->lock.word, "the machine is locked");
+	for (unsigned int z = 0; z < MAX_NR_ZONES; z++)
+		CHECK(a, MM_LOCKED, !m->zones[z].lock.word &&
+		      !m->zones[z].lru_lock.word && !m->zones[z].nr_isolated,
+		      "zone %u is locked, or %lu of its pages are isolated", z,
+		      m->zones[z].nr_isolated);
+	for (unsigned int i = 0; i < NR_HSTATES; i++)
+		CHECK(a, MM_LOCKED, !m->hstates[i].lock.word,
+		      "a pool is locked");
+	for (unsigned int i = 0; i < HUGETLB_FAULT_LOCKS; i++)
+		CHECK(a, MM_LOCKED, !rwsem_is_locked(&m->hugetlb_fault[i]),
+		      "a place of huge pages is locked");
 	for (unsigned int i = 0; i < m->nr_cpus; i++)
 		CHECK(a, MM_LOCKED, !m->cpus[i].lock.word, "CPU %u is locked",
 		      i);
@@ -121,9 +134,9 @@ static void check_locks(struct audit *a)
 		      !mm->page_table_lock.word, "an mm is locked");
 }
 
-static void tally_lru_list(struct audit *a, enum lru_list list)
+static void tally_lru_list(struct audit *a, struct zone *zone,
+			   enum lru_list list)
 {
-	struct zone *zone = &a->machine->zones[ZONE_NORMAL];
 	unsigned long nr = 0;
 	struct folio *folio;
 
@@ -133,9 +146,9 @@ static void tally_lru_list(struct audit *a, enum lru_list list)
 
 		tally_of(a, folio)->listed++;
 		nr += folio_nr_pages(folio);
-		CHECK(a, MM_LRU, its + folio_test_active(folio) == list,
-		      "pfn %" PRIu64 " is on LRU list %d", folio_pfn(folio),
-		      list);
+		CHECK(a, MM_LRU, its + folio_test_active(folio) == list &&
+		      page_zone(&folio->page) == zone, "pfn %" PRIu64
+		      " is on LRU list %d", folio_pfn(folio), list);
 	}
 	CHECK(a, MM_LRU, nr == zone->nr_lru[list],
 	      "%lu pages on LRU list %d, which says %lu", nr, list,
@@ -144,8 +157,9 @@ static void tally_lru_list(struct audit *a, enum lru_list list)
 
 static void tally_lru(struct audit *a)
 {
-	for (int list = 0; list < NR_LRU_LISTS; list++)
-		tally_lru_list(a, list);
+	for (unsigned int z = 0; z < MAX_NR_ZONES; z++)
+		for (int list = 0; list < NR_LRU_LISTS; list++)
+			tally_lru_list(a, &a->machine->zones[z], list);
 	for (unsigned int i = 0; i < a->machine->nr_cpus; i++) {
 		struct cpu_slot *cpu = &a->machine->cpus[i];
 
@@ -158,75 +172,175 @@ static void tally_lru(struct audit *a)
 	}
 }
 
-static void tally_zone_list(struct audit *a, unsigned int order,
-			    struct list_head *list, unsigned long *blocks)
+static bool in_cma(struct audit *a, pf_pfn_t pfn)
+{
+	return a->machine->pageblock_type[pfn >> PAGEBLOCK_ORDER] ==
+	       MIGRATE_CMA;
+}
+
+static bool in_zone(const struct zone *zone, pf_pfn_t pfn)
+{
+	return pfn >= zone->start_pfn && pfn < zone->end_pfn;
+}
+
+/* A free block of CMA lies in CMA, whole; one that is none, outside. */
+static bool block_fits_type(struct audit *a, pf_pfn_t pfn, unsigned int order,
+			    unsigned int type)
+{
+	for (pf_pfn_t at = pfn; at < pfn + (1UL << order);
+	     at += PAGEBLOCK_PAGES)
+		if (in_cma(a, at) != (type == MIGRATE_CMA))
+			return false;
+	return true;
+}
+
+/* The buddy, if it is free too and the two should be one block. */
+static bool unmerged(struct audit *a, struct zone *zone, pf_pfn_t pfn,
+		     unsigned int order)
+{
+	pf_pfn_t buddy_pfn = pfn ^ (1UL << order);
+	struct page *buddy;
+
+	if (order >= MAX_PAGE_ORDER || !in_zone(zone, buddy_pfn) ||
+	    in_cma(a, pfn) != in_cma(a, buddy_pfn))
+		return false;
+	buddy = machine_page(a->machine, buddy_pfn);
+	return test_bit(PG_buddy, &buddy->flags) && buddy->order == order;
+}
+
+static void tally_zone_list(struct audit *a, struct zone *zone,
+			    unsigned int order, unsigned int type,
+			    unsigned long *blocks)
 {
 	struct page *page;
 
-	list_for_each_entry(page, list, lru) {
+	list_for_each_entry(page, &zone->free_area[order].free_list[type],
+			    lru) {
 		pf_pfn_t pfn = page_to_pfn(page);
-		struct page *buddy = NULL;
 
 		++*blocks;
 		a->tally[pfn].free = true;
 		a->tally[pfn].order = order;
 		CHECK(a, MM_FREE_LISTS, test_bit(PG_buddy, &page->flags) &&
-		      page->order == order && IS_ALIGNED(pfn, 1UL << order),
-		      "pfn %" PRIu64 " is on the list of order %u", pfn, order);
-		if (order < MAX_PAGE_ORDER &&
-		    frame_valid(a, pfn ^ (1UL << order)))
-			buddy = machine_page(a->machine, pfn ^ (1UL << order));
-		CHECK(a, MM_BUDDIES, !buddy || buddy->order != order ||
-		      !test_bit(PG_buddy, &buddy->flags), "pfn %" PRIu64
-		      " and its buddy are both free, of order %u", pfn, order);
+		      page->order == order && page->migratetype == type &&
+		      IS_ALIGNED(pfn, 1UL << order) && in_zone(zone, pfn) &&
+		      block_fits_type(a, pfn, order, type), "pfn %" PRIu64
+		      " is on the list of order %u, type %u", pfn, order, type);
+		CHECK(a, MM_BUDDIES, !unmerged(a, zone, pfn, order), "pfn %"
+		      PRIu64 " and its buddy are both free, of order %u", pfn,
+		      order);
 	}
 }
 
-static void tally_zone(struct audit *a)
+static void tally_zone(struct audit *a, struct zone *zone)
 {
-	struct zone *zone = &a->machine->zones[ZONE_NORMAL];
-	unsigned long pages = 0;
+	unsigned long pages = 0, cma = 0;
 
 	for (unsigned int order = 0; order < NR_PAGE_ORDERS; order++) {
-		struct free_area *area = &zone->free_area[order];
 		unsigned long blocks = 0;
 
-		for (unsigned int type = 0; type < MIGRATE_TYPES; type++)
-			tally_zone_list(a, order, &area->free_list[type],
-					&blocks);
-		CHECK(a, MM_FREE_LISTS, blocks == area->nr_free,
+		for (unsigned int type = 0; type < MIGRATE_TYPES; type++) {
+			unsigned long before = blocks;
+
+			tally_zone_list(a, zone, order, type, &blocks);
+			if (type == MIGRATE_CMA)
+				cma += (blocks - before) << order;
+		}
+		CHECK(a, MM_FREE_LISTS, blocks == zone->free_area[order].nr_free,
 		      "%lu blocks of order %u, nr_free %lu", blocks, order,
-		      area->nr_free);
+		      zone->free_area[order].nr_free);
 		pages += blocks << order;
 	}
-	CHECK(a, MM_FREE_LISTS, pages == zone->free_pages,
-	      "%lu pages in the buddy lists, free_pages %lu", pages,
-	      zone->free_pages);
+	CHECK(a, MM_FREE_LISTS, pages == zone->free_pages &&
+	      cma == zone->free_cma_pages, "%lu pages in the buddy lists, %lu "
+	      "of CMA; the zone says %lu and %lu", pages, cma,
+	      zone->free_pages, zone->free_cma_pages);
 }
 
-static void tally_cpu_order(struct audit *a, struct cpu_slot *cpu,
-			    unsigned int order)
+static void tally_zones(struct audit *a)
+{
+	for (unsigned int z = 0; z < MAX_NR_ZONES; z++)
+		tally_zone(a, &a->machine->zones[z]);
+}
+
+static void tally_cpu_order(struct audit *a, struct zone *zone,
+			    struct per_cpu_pages *pcp, unsigned int order)
 {
 	unsigned long blocks = 0;
 	struct page *page;
 
-	for (unsigned int type = 0; type < MIGRATE_TYPES; type++) {
-		list_for_each_entry(page, &cpu->free[order][type], lru) {
+	for (unsigned int type = 0; type < MIGRATE_PCPTYPES; type++) {
+		list_for_each_entry(page, &pcp->free[order][type], lru) {
+			pf_pfn_t pfn = page_to_pfn(page);
+
 			blocks++;
-			a->tally[page_to_pfn(page)].cached = true;
-			a->tally[page_to_pfn(page)].order = order;
+			a->tally[pfn].cached = true;
+			a->tally[pfn].order = order;
+			CHECK(a, MM_FREE_LISTS, in_zone(zone, pfn) &&
+			      (!in_cma(a, pfn) || type == MIGRATE_MOVABLE),
+			      "pfn %" PRIu64 " waits among type %u", pfn, type);
 		}
 	}
-	CHECK(a, MM_FREE_LISTS, blocks == cpu->nr_free[order],
+	CHECK(a, MM_FREE_LISTS, blocks == pcp->nr_free[order],
 	      "%lu blocks of order %u on a CPU, nr_free %lu", blocks, order,
-	      cpu->nr_free[order]);
+	      pcp->nr_free[order]);
 }
 
 static void tally_cpus(struct audit *a)
 {
-	for (unsigned int i = 0; i < a->machine->nr_cpus; i++)
-		for (unsigned int order = 0; order < NR_PAGE_ORDERS; order++)
-			tally_cpu_order(a, &a->machine->cpus[i], order);
+	struct machine *m = a->machine;
+
+	for (unsigned int i = 0; i < m->nr_cpus; i++)
+		for (unsigned int z = 0; z < MAX_NR_ZONES; z++)
+			for (unsigned int k = 0; k < NR_PAGE_ORDERS; k++)
+				tally_cpu_order(a, &m->zones[z],
+						&m->cpus[i].pcp[z], k);
+}
+
+static void tally_pool(struct audit *a, struct hstate *h)
+{
+	unsigned long free = 0, active = 0;
+	struct folio *folio;
+
+	list_for_each_entry(folio, &h->freelist, lru) {
+		free++;
+		tally_of(a, folio)->pooled = true;
+		CHECK(a, MM_POOLS, folio_test_hugetlb(folio) &&
+		      folio_order(folio) == h->order &&
+		      !folio_test_active(folio) && !folio->mapping &&
+		      !PageAnonExclusive(&folio->page), "pfn %" PRIu64
+		      " is free in a pool of order %u", folio_pfn(folio),
+		      h->order);
+	}
+	list_for_each_entry(folio, &h->active, lru) {
+		active++;
+		tally_of(a, folio)->active = true;
+		CHECK(a, MM_POOLS, folio_test_hugetlb(folio) &&
+		      folio_order(folio) == h->order &&
+		      folio_test_active(folio), "pfn %" PRIu64
+		      " is in use in a pool of order %u", folio_pfn(folio),
+		      h->order);
+	}
+	CHECK(a, MM_POOLS, free == h->free_huge_pages &&
+	      free + active == h->nr_huge_pages && h->resv_huge_pages <= free,
+	      "%lu pages free and %lu in use; the pool says %lu of %lu, %lu "
+	      "reserved", free, active, h->free_huge_pages, h->nr_huge_pages,
+	      h->resv_huge_pages);
+}
+
+static void tally_pools(struct audit *a)
+{
+	for (unsigned int i = 0; i < NR_HSTATES; i++)
+		tally_pool(a, &a->machine->hstates[i]);
+}
+
+static void check_reservations(struct audit *a)
+{
+	for (unsigned int i = 0; i < NR_HSTATES; i++)
+		CHECK(a, MM_POOLS, a->reserved[i] ==
+		      a->machine->hstates[i].resv_huge_pages, "areas have a "
+		      "right to %" PRIu64 " huge pages, the pool says %lu",
+		      a->reserved[i], a->machine->hstates[i].resv_huge_pages);
 }
 
 /* ---- areas and tables ------------------------------------------------- */
@@ -241,6 +355,9 @@ static void check_areas(struct audit *a)
 		pgprot_t prot = vm_get_page_prot(vma->vm_flags);
 
 		nr++;
+		if (is_vm_hugetlb_page(vma))
+			a->reserved[hstate_vma(vma) - a->machine->hstates] +=
+				hugetlb_reserved(vma);
 		CHECK(a, MM_AREAS, vma->vm_start >= end &&
 		      vma->vm_start < vma->vm_end && vma->vm_end <= TASK_SIZE &&
 		      IS_ALIGNED(vma->vm_start | vma->vm_end, PAGE_SIZE) &&
@@ -262,6 +379,9 @@ static void tally_table(struct audit *a, struct page *table)
 	CHECK(a, MM_TABLES, test_bit(PG_table, &table->flags) && !t->table &&
 	      atomic_read(&table->_refcount) == 1,
 	      "pfn %" PRIu64 " is no table, or one twice", page_to_pfn(table));
+	CHECK(a, MM_ZONES, !is_zone_movable_page(table) &&
+	      !in_cma(a, page_to_pfn(table)), "table %" PRIu64
+	      " is where memory has to be movable", page_to_pfn(table));
 	CHECK(a, MM_LOCKED, !table->ptl.word, "table %" PRIu64 " is locked",
 	      page_to_pfn(table));
 	t->table = true;
@@ -312,8 +432,9 @@ static void tally_mapping(struct audit *a, struct vm_area_struct *vma,
 
 	t->maps++;
 	t->refs++;
-	a->rss += nr;
-	CHECK(a, MM_ENTRIES, folio_test_anon(folio) &&
+	a->rss += folio_test_hugetlb(folio) ? 0 : nr;
+	CHECK(a, MM_ENTRIES, folio_test_anon(folio) && vma &&
+	      folio_test_hugetlb(folio) == is_vm_hugetlb_page(vma) &&
 	      folio_test_uptodate(folio) && !test_bit(PG_table, &page->flags),
 	      "pfn %" PRIu64 " is mapped at %#" PRIx64, page_to_pfn(page),
 	      address);
@@ -348,29 +469,30 @@ static void check_pte(struct audit *a, pf_addr_t address, pte_t pte)
 			      pte_write(pte));
 }
 
-static void check_leaf(struct audit *a, pf_addr_t address, pmd_t leaf)
+/* Of a PMD or, with the same bits, of a PUD. */
+static void check_leaf(struct audit *a, pf_addr_t address, pmd_t leaf,
+		       unsigned int order)
 {
 	struct vm_area_struct *vma = vma_lookup(a->mm, address);
+	const u64 nr = 1UL << order;
 	struct folio *folio;
 
 	check_permissions(a, vma, address,
 			  __pte(pmd_val(leaf) & ~_PAGE_PFN_MASK));
-	CHECK(a, MM_ENTRIES, vma && vma->vm_end - address >= PMD_SIZE &&
-	      frame_valid(a, pmd_pfn(leaf)) &&
-	      IS_ALIGNED(pmd_pfn(leaf), HPAGE_PMD_NR), "leaf %#" PRIx64
-	      " at %#" PRIx64, pmd_val(leaf), address);
+	CHECK(a, MM_ENTRIES, vma && vma->vm_end - address >= nr * PAGE_SIZE &&
+	      frame_valid(a, pmd_pfn(leaf)) && IS_ALIGNED(pmd_pfn(leaf), nr),
+	      "leaf %#" PRIx64 " at %#" PRIx64, pmd_val(leaf), address);
 	if (a->broken)
 		return;
 	folio = page_folio(pmd_page(leaf));
-	CHECK(a, MM_ENTRIES, folio_order(folio) == HPAGE_PMD_ORDER,
-	      "a leaf at %#" PRIx64 " maps a folio of order %u", address,
-	      folio_order(folio));
+	CHECK(a, MM_ENTRIES, folio_order(folio) == order, "a leaf at %#" PRIx64
+	      " maps a folio of order %u", address, folio_order(folio));
 	if (is_huge_zero_pmd(leaf)) {
 		tally_of(a, folio)->refs++;
 		CHECK(a, MM_ZERO, !pmd_write(leaf), "the huge zero folio is "
 		      "writable at %#" PRIx64, address);
 	} else {
-		tally_mapping(a, vma, address, &folio->page, HPAGE_PMD_NR,
+		tally_mapping(a, vma, address, &folio->page, nr,
 			      pmd_write(leaf));
 	}
 }
@@ -387,7 +509,7 @@ static void walk_pmd_table(struct audit *a, const u64 *table,
 			   pf_addr_t address)
 {
 	struct page *page = table ? virt_to_page(table) : NULL;
-	long leaves = 0, deposits = 0;
+	long thps = 0, deposits = 0;
 
 	if (!table)
 		return;
@@ -395,8 +517,9 @@ static void walk_pmd_table(struct audit *a, const u64 *table,
 		pf_addr_t at = address + i * PMD_SIZE;
 
 		if (pmd_leaf(__pmd(table[i]))) {
-			leaves++;
-			check_leaf(a, at, __pmd(table[i]));
+			thps += !folio_test_hugetlb(page_folio(
+					pmd_page(__pmd(table[i]))));
+			check_leaf(a, at, __pmd(table[i]), HPAGE_PMD_ORDER);
 		} else if (table[i]) {
 			walk_pte_table(a, enter_table(a, table[i], at,
 						      PMD_SIZE), at);
@@ -406,8 +529,8 @@ static void walk_pmd_table(struct audit *a, const u64 *table,
 		deposits++;
 		tally_table(a, page);
 	}
-	CHECK(a, MM_DEPOSITS, leaves == deposits, "%ld leaves and %ld spare "
-	      "tables at %#" PRIx64, leaves, deposits, address);
+	CHECK(a, MM_DEPOSITS, thps == deposits, "%ld THP leaves and %ld spare "
+	      "tables at %#" PRIx64, thps, deposits, address);
 }
 
 static void walk_pud_table(struct audit *a, const u64 *table,
@@ -416,7 +539,9 @@ static void walk_pud_table(struct audit *a, const u64 *table,
 	for (unsigned int i = 0; table && i < PTRS_PER_PUD; i++) {
 		pf_addr_t at = address + i * PUD_SIZE;
 
-		if (table[i])
+		if (pud_leaf(__pud(table[i])))
+			check_leaf(a, at, __pmd(table[i]), HPAGE_PUD_ORDER);
+		else if (table[i])
 			walk_pmd_table(a, enter_table(a, table[i], at,
 						      PUD_SIZE), at);
 	}
@@ -478,6 +603,7 @@ static void check_zero_folios(struct audit *a)
 static void check_counts(struct audit *a, struct folio *folio)
 {
 	const struct tally *t = tally_of(a, folio);
+	const bool hugetlb = folio_test_hugetlb(folio);
 	pf_pfn_t pfn = folio_pfn(folio);
 
 	CHECK(a, MM_REFCOUNT, folio_ref_count(folio) == (int)t->refs,
@@ -492,25 +618,29 @@ static void check_counts(struct audit *a, struct folio *folio)
 	      "pfn %" PRIu64 ": pincount %d, %u pins", pfn,
 	      atomic_read(&folio->_pincount), t->pins);
 	CHECK(a, MM_LRU, t->listed == folio_test_lru(folio) &&
-	      t->listed + t->batched == folio_test_anon(folio),
+	      t->listed + t->batched == (folio_test_anon(folio) && !hugetlb),
 	      "pfn %" PRIu64 " is on %u LRU lists and in %u batches", pfn,
 	      t->listed, t->batched);
+	CHECK(a, MM_POOLS, t->active == hugetlb, "pfn %" PRIu64
+	      " is in use, and on its pool's list: %d", pfn, t->active);
 	CHECK(a, MM_LOCKED, !folio_test_locked(folio), "pfn %" PRIu64
 	      " is locked", pfn);
 }
 
-/* A living folio; returns the number of its frames. */
+/* A living folio, or a free huge page; returns the number of its frames. */
 static unsigned long check_folio(struct audit *a, struct folio *folio)
 {
 	long nr = folio_nr_pages(folio);
 
-	CHECK(a, MM_FRAMES, folio_ref_count(folio) > 0 &&
-	      IS_ALIGNED(folio_pfn(folio), nr), "pfn %" PRIu64 " with refcount "
-	      "%d is lost", folio_pfn(folio), folio_ref_count(folio));
+	CHECK(a, MM_FRAMES, (folio_ref_count(folio) > 0) !=
+	      tally_of(a, folio)->pooled && IS_ALIGNED(folio_pfn(folio), nr),
+	      "pfn %" PRIu64 " with refcount %d is lost", folio_pfn(folio),
+	      folio_ref_count(folio));
 	for (long i = 1; i < nr; i++)
 		CHECK(a, MM_FRAMES, page_folio(folio_page(folio, i)) == folio,
 		      "pfn %" PRIu64 " is no tail", folio_pfn(folio) + i);
-	check_counts(a, folio);
+	if (!tally_of(a, folio)->pooled)
+		check_counts(a, folio);
 	return nr;
 }
 
@@ -535,6 +665,22 @@ static unsigned long check_frame(struct audit *a, pf_pfn_t pfn)
 	return check_folio(a, (struct folio *)page);
 }
 
+/* All frames but those in front of the gigantic pages, which nobody has. */
+static void check_frames(struct audit *a)
+{
+	struct machine *m = a->machine;
+	pf_pfn_t gigantic = m->movable_pfn -
+		(m->hstates[HSTATE_1G].nr_huge_pages << HPAGE_PUD_ORDER);
+	pf_pfn_t pfn = RESERVED_PAGES;
+
+	while (pfn < m->nr_pages && !a->broken) {
+		if (pfn == m->zones[ZONE_NORMAL].end_pfn && pfn < gigantic)
+			pfn = gigantic;
+		else
+			pfn += check_frame(a, pfn);
+	}
+}
+
 int mm_validate(struct machine *machine, const struct mm_holds *holds)
 {
 	struct audit a = { .machine = machine, .holds = holds };
@@ -550,15 +696,15 @@ int mm_validate(struct machine *machine, const struct mm_holds *holds)
 	check_locks(&a);
 	tally_holds(&a);
 	tally_lru(&a);
-	tally_zone(&a);
+	tally_zones(&a);
 	tally_cpus(&a);
+	tally_pools(&a);
 	check_zero_folios(&a);
 	if (!a.broken)
 		list_for_each_entry(mm, &machine->mm_list, machine_list)
 			walk_mm(&a, mm);
-	for (pf_pfn_t pfn = RESERVED_PAGES;
-	     pfn < machine->nr_pages && !a.broken;)
-		pfn += check_frame(&a, pfn);
+	check_reservations(&a);
+	check_frames(&a);
 	free(a.tally);
 	machine_leave(previous);
 	return a.broken;

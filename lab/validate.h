@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Recounting a machine: tables, folios, free blocks and areas must agree.
+ * Recounting a machine: tables, folios, free blocks and areas against each other.
  *
  * Everything is walked and added up again from nothing; what the engine keeps
  * in counters and flags must agree.  The numbers below are what mm_validate()
@@ -12,14 +12,14 @@
 #include "mm/mm.h"
 
 enum mm_invariant {
-	MM_LOCKED = 1,	/* inv_O7: no lock, no folio is locked */
-	MM_AREAS,	/* areas ascend, are not empty, fit map_count */
+	MM_LOCKED = 1,	/* inv_O7: nothing is locked, nothing is isolated */
+	MM_AREAS,	/* areas ascend, are not empty, fit map_count; protection */
 	MM_TABLES,	/* tables are tables, serve an area, fit mm->pgtables */
-	MM_DEPOSITS,	/* one spare table for each PMD leaf */
+	MM_DEPOSITS,	/* one spare table for each THP leaf, in its PMD table */
 	MM_ENTRIES,	/* entries lie in areas and permit what those permit */
 	MM_INDEX,	/* an anonymous page is where its folio's index says */
 	MM_EXCLUSIVE,	/* writable or pinned, and anonymous: exclusive */
-	MM_RSS,		/* rss_pages = anonymous pages mapped */
+	MM_RSS,		/* rss_pages = anonymous pages mapped, but for hugetlb */
 	MM_REFCOUNT,	/* inv_O2 */
 	MM_MAPCOUNT,	/* mapcount = entries that map the folio */
 	MM_PINCOUNT,	/* pincount of a large folio = pins held */
@@ -27,7 +27,9 @@ enum mm_invariant {
 	MM_ZERO,	/* inv_O6: the zero pages read zero, nobody may write */
 	MM_LRU,		/* an anonymous folio is on one list, or in a batch */
 	MM_FREE_LISTS,	/* free blocks: aligned, on their list, counts fit */
-	MM_BUDDIES,	/* two free buddies of one order are merged */
+	MM_BUDDIES,	/* two free buddies are merged, CMA not with others */
+	MM_ZONES,	/* tables lie neither in ZONE_MOVABLE nor in CMA */
+	MM_POOLS,	/* pool counts fit lists; reservations fit areas */
 	MM_FRAMES,	/* each frame is free, a table, or of a living folio */
 };
 
