@@ -37,6 +37,7 @@ struct bench_options {
 	unsigned int frames;		/* FRAMES_* bits */
 	const struct layout *layout;	/* NULL: synthetic */
 	u64 seed;
+	u64 movable_bytes, cma_bytes;	/* more memory, of that kind */
 	/* Says what goes on, for somebody who waits; NULL: nothing. */
 	void (*progress)(const char *fmt, ...) __printf(1, 2);
 };
@@ -72,9 +73,23 @@ struct bench_result {
 	unsigned long skipped_pages, marked_pages;	/* of a layout */
 };
 
+struct contestant;
+
+/* What is faster than what, in one column, and by how much for Linux. */
+struct bench_gain {
+	const char *shape, *slow, *fast;
+	const char *published;		/* "" if nobody did */
+};
+
 struct bench_suite {
 	const char *name;
 	const char *summary;
+	const char *call;		/* what is timed, for the heading */
+	const struct contestant *contestants;
+	unsigned int nr_contestants;
+	const struct contestant *limit;	/* NULL: contestant_limit */
+	const struct bench_gain *gains;
+	unsigned int nr_gains;
 	/*
 	 * Return: 0, rows added to @result (failed ones among them); or a
 	 * negative errno and the reason in error_text().
@@ -84,6 +99,7 @@ struct bench_suite {
 };
 
 extern const struct bench_suite bench_walk;
+extern const struct bench_suite bench_longterm;
 
 /* Medians and the like; @samples is reordered. */
 struct bench_figure bench_summary(double *samples, unsigned int nr);
@@ -92,7 +108,8 @@ struct bench_figure bench_summary(double *samples, unsigned int nr);
 const char *bench_frames_name(unsigned int frames);
 
 /* The tables and the JSON lines (report.c). */
-void report_tables(const struct bench_options *options,
+void report_tables(const struct bench_suite *suite,
+		   const struct bench_options *options,
 		   const struct bench_result *result, FILE *out);
 int __must_check report_json(const struct bench_result *result, FILE *out);
 

@@ -38,13 +38,18 @@ static int add_span(struct limit *l, struct limit_span span)
 static int add_folio(struct limit *l, struct mm_struct *mm, pf_addr_t *at,
 		     pf_addr_t end)
 {
+	pud_t *pud = mm_find_pud(mm, *at);
 	pmd_t *pmd = mm_find_pmd(mm, *at);
 	struct limit_span span = { 0 };
 	struct folio *folio;
 	struct page *page;
 	pte_t *pte;
 
-	if (pmd_leaf(pmdp_get(pmd))) {
+	if (pud_leaf(pudp_get(pud))) {
+		span.entries = &pud->pud;
+		span.leaf = true;
+		page = pud_page(pudp_get(pud));
+	} else if (pmd_leaf(pmdp_get(pmd))) {
 		span.entries = &pmd->pmd;
 		span.leaf = true;
 		page = pmd_page(pmdp_get(pmd));
@@ -121,23 +126,41 @@ static __always_inline struct page *entry_page(const struct limit *l, u64 entry)
 	return l->memmap + ((entry & _PAGE_PFN_MASK) >> PAGE_SHIFT);
 }
 
-static void get_small(const struct limit *l, const struct limit_span *s,
-		      struct page **pages)
+/* One classification: the type of the pageblock, and the zone. */
+static __always_inline void classify(const struct limit *l,
+				     const struct page *page)
+{
+	const struct machine *machine = (const struct machine *)l->memmap;
+	pf_pfn_t pfn = page_to_pfn(page);
+
+	use(machine->pageblock_type[pfn >> PAGEBLOCK_ORDER]);
+	use(pfn >= machine->movable_pfn);
+}
+
+static __always_inline void get_small(const struct limit *l,
+				      const struct limit_span *s, bool longterm,
+				      struct page **pages)
 {
 	for (unsigned long i = 0; i < s->nr_pages; i++) {
 		struct page *page = entry_page(l, s->entries[i]);
 
+		if (longterm)
+			classify(l, page);
 		use(page->flags);
 		atomic_add(GUP_PIN_COUNTING_BIAS, &page->_refcount);
 		pages[i] = page;
 	}
 }
 
-static void get_folio(const struct limit *l, const u64 *entries, bool leaf,
-		      unsigned long nr, struct page **pages)
+static __always_inline void get_folio(const struct limit *l,
+				      const u64 *entries, bool leaf,
+				      bool longterm, unsigned long nr,
+				      struct page **pages)
 {
 	struct page *page = entry_page(l, entries[0]);
 
+	if (longterm)
+		classify(l, page);
 	if (!leaf)
 		use(differing_bits((const uintptr_t *)entries, nr));
 	use(page->flags);
@@ -146,7 +169,8 @@ static void get_folio(const struct limit *l, const u64 *entries, bool leaf,
 	gup_store_pages(pages, page, nr);
 }
 
-unsigned long limit_get(const struct limit *l, struct page **pages)
+static __always_inline unsigned long get_all(const struct limit *l,
+					     bool longterm, struct page **pages)
 {
 	unsigned long done = 0;
 
@@ -155,13 +179,23 @@ unsigned long limit_get(const struct limit *l, struct page **pages)
 		unsigned long nr = min(1UL << s->order, s->nr_pages);
 
 		if (!s->order)
-			get_small(l, s, pages + done);
+			get_small(l, s, longterm, pages + done);
 		for (unsigned long k = 0; s->order && k < s->nr_pages; k += nr)
-			get_folio(l, s->entries + k, s->leaf, nr,
+			get_folio(l, s->entries + k, s->leaf, longterm, nr,
 				  pages + done + k);
 		done += s->nr_pages;
 	}
 	return done;
+}
+
+unsigned long limit_get(const struct limit *l, struct page **pages)
+{
+	return get_all(l, false, pages);
+}
+
+unsigned long limit_get_longterm(const struct limit *l, struct page **pages)
+{
+	return get_all(l, true, pages);
 }
 
 static void put_small(struct page **pages, unsigned long nr)

@@ -38,6 +38,9 @@ void limit_free(struct limit *limit);
 
 /* Real pins, in @pages; limit_put() takes them back.  Return: pages. */
 unsigned long limit_get(const struct limit *limit, struct page **pages);
+/* The same, and each folio's pageblock and zone looked at once. */
+unsigned long limit_get_longterm(const struct limit *limit,
+				 struct page **pages);
 unsigned long limit_put(const struct limit *limit, struct page **pages);
 
 #endif

@@ -55,7 +55,7 @@ static void fill_table(struct table *t, const struct bench_result *result,
 
 static void print_heading(const struct table *t, const char *first, FILE *out)
 {
-	fprintf(out, "  %-8s", first);
+	fprintf(out, "  %-9s", first);
 	for (unsigned int s = 0; s < t->nr_shapes; s++)
 		fprintf(out, "  %-26s", t->shapes[s]);
 	fprintf(out, "\n");
@@ -64,12 +64,12 @@ static void print_heading(const struct table *t, const char *first, FILE *out)
 static void print_times(const struct table *t, FILE *out)
 {
 	print_heading(t, "ns/page", out);
-	fprintf(out, "  %-8s", "");
+	fprintf(out, "  %-9s", "");
 	for (unsigned int s = 0; s < t->nr_shapes; s++)
 		fprintf(out, "  %-13s%-13s", "get (xlimit)", "put (xlimit)");
 	fprintf(out, "\n");
 	for (unsigned int a = 0; a < t->nr_algos; a++) {
-		fprintf(out, "  %-8s", t->algos[a]);
+		fprintf(out, "  %-9s", t->algos[a]);
 		for (unsigned int s = 0; s < t->nr_shapes; s++) {
 			const struct bench_row *row = t->cells[a][s];
 
@@ -90,7 +90,7 @@ static void print_totals(const struct table *t, FILE *out)
 {
 	print_heading(t, "total us", out);
 	for (unsigned int a = 0; a < t->nr_algos; a++) {
-		fprintf(out, "  %-8s", t->algos[a]);
+		fprintf(out, "  %-9s", t->algos[a]);
 		for (unsigned int s = 0; s < t->nr_shapes; s++) {
 			const struct bench_row *row = t->cells[a][s];
 			double pages = row ? row->bytes / PAGE_SIZE : 0;
@@ -122,7 +122,7 @@ static void print_events(const struct table *t, FILE *out)
 			if (!row || !row->has_events ||
 			    !strcmp(row->algo, "limit"))
 				continue;
-			fprintf(out, "  %-10s %-8s get: walks %.4f  ptl %.4f  "
+			fprintf(out, "  %-10s %-9s get: walks %.4f  ptl %.4f  "
 				"atomics %.4f  lookups %.4f   put: atomics "
 				"%.4f  lookups %.4f\n", t->shapes[s], row->algo,
 				row->get_events[EV_WALKS],
@@ -135,31 +135,26 @@ static void print_events(const struct table *t, FILE *out)
 	}
 }
 
-/* The gains of the batched walk, and what the series that made it published. */
-static void print_gains(const struct table *t, FILE *out)
+/* How much faster rows are than others, beside what was published. */
+static void print_gains(const struct bench_suite *suite, const struct table *t,
+			FILE *out)
 {
-	static const struct { const char *shape, *published; } seeds[] = {
-		{ "4K", "2.3x" }, { "64K", "2.2x, then 5.9x" },
-		{ "2M", "unchanged" },
-	};
+	for (unsigned int i = 0; i < suite->nr_gains; i++) {
+		const struct bench_gain *g = &suite->gains[i];
 
-	for (unsigned int s = 0; s < t->nr_shapes; s++) {
-		const struct bench_row *single = table_row(t, "single", s);
-		const struct bench_row *walk = table_row(t, "walk", s);
-		const struct bench_row *batch = table_row(t, "batch", s);
-		const char *published = "";
+		for (unsigned int s = 0; s < t->nr_shapes; s++) {
+			const struct bench_row *slow = table_row(t, g->slow, s);
+			const struct bench_row *fast = table_row(t, g->fast, s);
 
-		if (!single || !walk || !batch || !batch->get_ns.median ||
-		    !walk->get_ns.median)
-			continue;
-		for (unsigned int i = 0; i < ARRAY_SIZE(seeds); i++)
-			if (!strcmp(seeds[i].shape, t->shapes[s]))
-				published = seeds[i].published;
-		fprintf(out, "  %-10s get: walk is %.2fx of single, batch %.2fx "
-			"of walk%s%s\n", t->shapes[s],
-			single->get_ns.median / walk->get_ns.median,
-			walk->get_ns.median / batch->get_ns.median,
-			*published ? "; published for Linux: " : "", published);
+			if (strcmp(t->shapes[s], g->shape) || !slow || !fast ||
+			    !slow->get_ns.median || !fast->get_ns.median)
+				continue;
+			fprintf(out, "  %-10s get: %s is %.2fx as fast as %s"
+				"%s%s\n", g->shape, g->fast,
+				slow->get_ns.median / fast->get_ns.median,
+				g->slow, *g->published ?
+				"; published for Linux: " : "", g->published);
+		}
 	}
 }
 
@@ -177,13 +172,14 @@ static void print_failures(const struct bench_result *result, FILE *out)
 	}
 }
 
-static void print_preamble(const struct bench_options *o,
+static void print_preamble(const struct bench_suite *suite,
+			   const struct bench_options *o,
 			   const struct bench_result *r, FILE *out)
 {
 	u64 bytes = r->nr_rows ? r->rows[0].bytes : 0;
 
-	fprintf(out, "walk: pin_user_pages(PIN|WRITE) of %.1f MiB, %lu pages a "
-		"call, %u thread%s, medians of %u\n", bytes / 1048576.0,
+	fprintf(out, "%s: %s of %.1f MiB, %lu pages a call, %u thread%s, "
+		"medians of %u\n", suite->name, suite->call, bytes / 1048576.0,
 		o->pages_per_call, o->threads, o->threads > 1 ? "s" : "",
 		o->repeats);
 	if (r->metadata_only)
@@ -202,14 +198,15 @@ static void print_preamble(const struct bench_options *o,
 			"assumed 4K where unknown\n");
 }
 
-void report_tables(const struct bench_options *options,
+void report_tables(const struct bench_suite *suite,
+		   const struct bench_options *options,
 		   const struct bench_result *result, FILE *out)
 {
 	static const unsigned int frames[] = { FRAMES_ORDERED, FRAMES_SHUFFLED,
 					       0 };
 	struct table t;
 
-	print_preamble(options, result, out);
+	print_preamble(suite, options, result, out);
 	for (unsigned int f = 0; f < ARRAY_SIZE(frames); f++) {
 		fill_table(&t, result, frames[f]);
 		if (!t.nr_shapes)
@@ -219,7 +216,7 @@ void report_tables(const struct bench_options *options,
 		if (options->layout)
 			print_totals(&t, out);
 		fprintf(out, "\n");
-		print_gains(&t, out);
+		print_gains(suite, &t, out);
 		print_events(&t, out);
 	}
 	print_failures(result, out);

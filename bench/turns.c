@@ -4,6 +4,7 @@
 #include "host/backend.h"
 #include "host/clock.h"
 #include "host/errtext.h"
+#include "mm/gup.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -126,6 +127,15 @@ static int run_lanes(struct turns *t)
 			  0, 0) : 0;
 }
 
+/* The engine's own reason, if it gave one. */
+static int short_of_pages(const struct share *s)
+{
+	if (error_note.err)
+		return error_note.err;
+	return fail(-EINVAL, "%" PRIu64 " of %" PRIu64 " pages were pinned",
+		    s->got, s->nr_pages, 0);
+}
+
 /* Times a page of the whole shape, of the slowest lane. */
 static int take_turn(struct turns *t, const struct contestant *c,
 		     double *get_ns, double *put_ns)
@@ -135,20 +145,54 @@ static int take_turn(struct turns *t, const struct contestant *c,
 	int err;
 
 	t->contestant = c;
+	error_note.err = 0;
 	err = run_lanes(t);
 	for (unsigned int i = 0; i < t->nr_lanes && !err; i++) {
 		struct lane *lane = &t->lanes[i];
 
 		if ((unsigned long)lane->share.got != lane->share.nr_pages)
-			err = fail(-EINVAL, "%" PRIu64 " of %" PRIu64
-				   " pages were pinned", lane->share.got,
-				   lane->share.nr_pages, 0);
+			err = short_of_pages(&lane->share);
 		get = max(get, lane->get.ns);
 		put = max(put, lane->put.ns);
 	}
 	*get_ns = get / passes;
 	*put_ns = put / passes;
 	return err;
+}
+
+/* ---- pinning a share --------------------------------------------------------- */
+
+static long pin_range(const struct share *s, const struct shape_range *r,
+		      pin_chunk_fn pin, const void *arg, struct page **pages)
+{
+	const unsigned int flags = r->write ? FOLL_WRITE : 0;
+	unsigned long done = 0;
+
+	while (done < r->nr_pages) {
+		unsigned long nr = min(s->pages_per_call, r->nr_pages - done);
+		long got = pin(arg, s->shape->mm, r->start + done * PAGE_SIZE,
+			       nr, flags, pages + done);
+
+		if (got <= 0)
+			break;
+		done += got;
+	}
+	return done;
+}
+
+long share_pin(struct share *s, pin_chunk_fn pin, const void *arg)
+{
+	long done = 0;
+
+	for (size_t i = 0; i < s->nr_ranges; i++) {
+		const struct shape_range *r = &s->ranges[i];
+		long got = pin_range(s, r, pin, arg, s->pages + done);
+
+		done += got;
+		if ((unsigned long)got != r->nr_pages)
+			break;
+	}
+	return done;
 }
 
 /* ---- the limit as a contestant ------------------------------------------------- */

@@ -36,6 +36,23 @@ struct share {
 	long got;
 };
 
+/* One call of so many pages; @flags is FOLL_WRITE or 0. */
+typedef long (*pin_chunk_fn)(const void *arg, struct mm_struct *mm,
+			     pf_addr_t start, unsigned long nr,
+			     unsigned int flags, struct page **pages);
+
+/*
+ * share_pin() - pin the whole share, call by call
+ *
+ * Return: pages pinned; fewer than there are if a call failed.
+ */
+long share_pin(struct share *share, pin_chunk_fn pin, const void *arg);
+
+/* bench_run_shapes() - all shapes that @options ask for, with @suite's rows */
+int __must_check bench_run_shapes(const struct bench_suite *suite,
+				  const struct bench_options *options,
+				  struct bench_result *result);
+
 /* The hardware's part; add it last. */
 extern const struct contestant contestant_limit;
 
