@@ -10,17 +10,22 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bench/bench.h"
+#include "bench/turns.h"
 #include "cli/cli.h"
 #include "host/errtext.h"
-#include "lab/gup_algos.h"
 
-static const struct bench_suite *const suites[] = { &bench_walk };
+/* Most memory: what one machine can have, less what page tables take. */
+#define MAX_MIB	((u64)255 << 10)
+
+static const struct bench_suite *const suites[] = {
+	&bench_walk,
+	&bench_longterm,
+};
 
 struct call {
 	struct bench_options options;
 	const struct bench_suite *wanted[ARRAY_SIZE(suites)];
-	unsigned int nr_wanted;
+	unsigned int nr_wanted, nr_printed;
 	const char *json;		/* file, "-" for stdout, or NULL */
 	FILE *json_out;
 	const char *layout_file;
@@ -41,9 +46,11 @@ static int help(void)
 	     "  -n PAGES          pages a call (512)\n"
 	     "  -r REPEATS        turns of each row; figures are medians (11)\n"
 	     "  -j THREADS        threads, each with its part of the memory (1)\n"
-	     "  --folio LIST      folio sizes, 4K and 16K to 2M (4K,64K,2M)\n"
-	     "  --algo LIST       rows (single,walk,batch)\n"
+	     "  --folio LIST      folio sizes, 4K, 16K to 2M, 1G (4K,64K,2M)\n"
+	     "  --algo LIST       rows, besides limit (all of the suite)\n"
 	     "  --frames WHICH    ordered, shuffled or both (both)\n"
+	     "  --movable MIB     that much of ZONE_MOVABLE more (0)\n"
+	     "  --cma MIB         that much of a CMA area more (0)\n"
 	     "  --pid PID         the memory shape of that process instead\n"
 	     "  --layout FILE     the same, from a file of pinfold capture\n"
 	     "  --json FILE|-     JSON lines too; -: to stdout, tables to "
@@ -73,10 +80,11 @@ static int add_folio(struct call *call, const char *part)
 	struct bench_options *o = &call->options;
 	u64 bytes;
 
-	if (!parse_size(part, 4096, (u64)2 << 20, &bytes) ||
-	    (bytes & (bytes - 1)) || bytes == 8192)
-		return usage_error("bench", "--folio takes 4K and 16K to 2M, "
-				   "powers of two, not '%s'", part);
+	if (!parse_size(part, 4096, PUD_SIZE, &bytes) ||
+	    (bytes & (bytes - 1)) || bytes == 8192 ||
+	    (bytes > PMD_SIZE && bytes < PUD_SIZE))
+		return usage_error("bench", "--folio takes 4K, 16K to 2M, powers "
+				   "of two, and 1G, not '%s'", part);
 	if (o->nr_folios == BENCH_MAX_FOLIOS)
 		return usage_error("bench", "more than %d folio sizes",
 				   BENCH_MAX_FOLIOS);
@@ -84,17 +92,28 @@ static int add_folio(struct call *call, const char *part)
 	return 0;
 }
 
+/* The name as a suite has it, or NULL. */
+static const char *find_algo(const struct bench_suite *suite, const char *name)
+{
+	for (unsigned int i = 0; i < suite->nr_contestants; i++)
+		if (!strcmp(suite->contestants[i].name, name))
+			return suite->contestants[i].name;
+	return NULL;
+}
+
 static int add_algo(struct call *call, const char *part)
 {
 	struct bench_options *o = &call->options;
-	const struct gup_algo *algo = gup_algo_find(part);
+	const char *name = NULL;
 
-	if (!algo)
+	for (size_t i = 0; i < ARRAY_SIZE(suites) && !name; i++)
+		name = find_algo(suites[i], part);
+	if (!name)
 		return usage_error("bench", "no algorithm '%s'", part);
 	if (o->nr_algos == BENCH_MAX_ALGOS)
 		return usage_error("bench", "more than %d algorithms",
 				   BENCH_MAX_ALGOS);
-	o->algos[o->nr_algos++] = algo->name;
+	o->algos[o->nr_algos++] = name;
 	return 0;
 }
 
@@ -122,9 +141,22 @@ static int set_number(const char *option, const char *value, u64 lo, u64 hi,
 	return 0;
 }
 
+/* Memory of a kind: what the buddy allocator's largest block divides. */
+static int set_mib(const char *option, const char *value, u64 *bytes)
+{
+	u64 n = 0;
+	int err = set_number(option, value, 0, MAX_MIB, &n);
+
+	if (!err && n % 4)
+		return usage_error("bench", "%s takes a multiple of 4, not '%s'",
+				   option, value);
+	*bytes = n << 20;
+	return err;
+}
+
 enum {
 	OPT_FOLIO = 256, OPT_ALGO, OPT_FRAMES, OPT_PID, OPT_LAYOUT, OPT_JSON,
-	OPT_SEED, OPT_COUNTING, OPT_HELP,
+	OPT_SEED, OPT_MOVABLE, OPT_CMA, OPT_COUNTING, OPT_HELP,
 };
 
 static const struct option long_options[] = {
@@ -135,13 +167,12 @@ static const struct option long_options[] = {
 	{ "layout", required_argument, NULL, OPT_LAYOUT },
 	{ "json", required_argument, NULL, OPT_JSON },
 	{ "seed", required_argument, NULL, OPT_SEED },
+	{ "movable", required_argument, NULL, OPT_MOVABLE },
+	{ "cma", required_argument, NULL, OPT_CMA },
 	{ "counting", no_argument, NULL, OPT_COUNTING },
 	{ "help", no_argument, NULL, OPT_HELP },
 	{ NULL, 0, NULL, 0 },
 };
-
-/* Most memory: what one machine can have, less what page tables take. */
-#define MAX_MIB	((u64)255 << 10)
 
 static int take_option(struct call *call, int c, const char *value)
 {
@@ -186,6 +217,12 @@ static int take_option(struct call *call, int c, const char *value)
 		return 0;
 	case OPT_SEED:
 		return set_number("--seed", value, 0, UINT64_MAX, &o->seed);
+	case OPT_MOVABLE:
+		call->shape_given = true;
+		return set_mib("--movable", value, &o->movable_bytes);
+	case OPT_CMA:
+		call->shape_given = true;
+		return set_mib("--cma", value, &o->cma_bytes);
 	case OPT_COUNTING:
 		call->counting = true;
 		return 0;
@@ -240,8 +277,8 @@ static int parse(struct call *call, int argc, char **argv)
 		return usage_error("bench", "--pid and --layout exclude each "
 				   "other");
 	if ((call->pid || call->layout_file) && call->shape_given)
-		return usage_error("bench", "-m and --frames are the layout's "
-				   "own with --pid or --layout");
+		return usage_error("bench", "-m, --frames, --movable and --cma "
+				   "do not go with --pid or --layout");
 	return EXIT_OK;
 }
 
@@ -272,6 +309,7 @@ static u64 host_bytes_needed(const struct call *call)
 	u64 metadata = bytes / PAGE_SIZE * (sizeof(struct page) + 8 + 9);
 	bool kept = !call->options.layout && bytes <= (u64)2 << 30;
 
+	bytes += call->options.movable_bytes + call->options.cma_bytes;
 	return metadata + ((u64)64 << 20) + (kept ? bytes : 0);
 }
 
@@ -374,6 +412,12 @@ static int any_failed(const struct bench_result *result)
 	return EXIT_OK;
 }
 
+/* Tables of several suites stand apart. */
+static bool result_heading(struct call *call)
+{
+	return !call->counting && call->nr_printed++ > 0;
+}
+
 static int run_suite(struct call *call, const struct bench_suite *suite,
 		     char **argv)
 {
@@ -383,6 +427,8 @@ static int run_suite(struct call *call, const struct bench_suite *suite,
 
 	if (!result)
 		return failed("bench", "no memory");
+	if (result_heading(call))
+		fputc('\n', tables);
 	err = suite->run(&call->options, result);
 	progress_done();
 	if (err) {
@@ -396,7 +442,7 @@ static int run_suite(struct call *call, const struct bench_suite *suite,
 		if (err)
 			fprintf(stderr, "pinfold bench: no events: the counting "
 				"build did not answer: %s\n", strerror(-err));
-		report_tables(&call->options, result, tables);
+		report_tables(suite, &call->options, result, tables);
 	}
 	err = call->json_out ? report_json(result, call->json_out) : 0;
 	err = err ? failed("bench", "cannot write the rows") :

@@ -2,6 +2,8 @@
 #include "cli/cli.h"
 
 #include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -156,4 +158,32 @@ void progress_done(void)
 	progress_shown = false;
 	fputs("\r\033[K", stderr);
 	fflush(stderr);
+}
+
+/*
+ * A file opened later must not become descriptor 0, 1 or 2 by chance.  The
+ * stand-ins are opened the wrong way round, so that using one is an error.
+ */
+static void occupy_standard_fds(void)
+{
+	for (int fd = 0; fd <= 2; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
+			(void)!open("/dev/null", fd ? O_RDONLY : O_WRONLY);
+}
+
+int run_command(int (*run)(int argc, char **argv), int argc, char **argv)
+{
+	int code, flushed;
+	bool lost;
+
+	occupy_standard_fds();
+	code = run(argc, argv);
+	progress_done();
+	lost = ferror(stdout);
+	errno = 0;
+	flushed = fclose(stdout);
+	if ((lost || flushed) && code == EXIT_OK)
+		return failed(NULL, "standard output: %s",
+			      errno ? strerror(errno) : "write error");
+	return code;
 }

@@ -8,6 +8,7 @@
  * - run() returns an exit code; nothing calls exit().
  * - Results go to stdout; main() checks that they got there.  Messages, one
  *   line each, and progress go to stderr.
+ * gup_test alone does as Linux's tool of that name does.
  */
 #ifndef CLI_CLI_H
 #define CLI_CLI_H
@@ -29,7 +30,16 @@ struct subcommand {
 
 extern const struct subcommand cmd_bench;
 extern const struct subcommand cmd_capture;
+extern const struct subcommand cmd_gup_test;
 extern const struct subcommand cmd_vtop;
+
+/*
+ * run_command() - a whole main(): @run, with the standard descriptors in order,
+ * and what was written to stdout checked
+ *
+ * Return: the exit code.
+ */
+int run_command(int (*run)(int argc, char **argv), int argc, char **argv);
 
 /*
  * usage_error() - say on one line of stderr what is wrong with the call

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The `pinfold` command: finds the subcommand, and sees to it that what was
- * written to standard output arrived.
+ * The `pinfold` command: finds the subcommand.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/cli.h"
 
@@ -18,6 +14,7 @@
 static const struct subcommand *const subcommands[] = {
 	&cmd_bench,
 	&cmd_capture,
+	&cmd_gup_test,
 	&cmd_vtop,
 };
 
@@ -53,30 +50,7 @@ static int run(int argc, char **argv)
 			   argv[1]);
 }
 
-/*
- * A file opened later must not become descriptor 0, 1 or 2 by chance.  The
- * stand-ins are opened the wrong way round, so that using one is an error.
- */
-static void occupy_standard_fds(void)
-{
-	for (int fd = 0; fd <= 2; fd++)
-		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
-			(void)!open("/dev/null", fd ? O_RDONLY : O_WRONLY);
-}
-
 int main(int argc, char **argv)
 {
-	int code, flushed;
-	bool lost;
-
-	occupy_standard_fds();
-	code = run(argc, argv);
-	progress_done();
-	lost = ferror(stdout);
-	errno = 0;
-	flushed = fclose(stdout);
-	if ((lost || flushed) && code == EXIT_OK)
-		return failed(NULL, "standard output: %s",
-			      errno ? strerror(errno) : "write error");
-	return code;
+	return run_command(run, argc, argv);
 }
