@@ -38,8 +38,8 @@ def wrong(status, words, *args):
     assert result.stdout == "", result.stdout
 
 
-def rows(*args):
-    result = pinfold("bench", *args, "--json", "-")
+def rows(*args, suite="walk"):
+    result = pinfold("bench", suite, *args, "--json", "-")
     assert result.returncode in (0, 1), result.stderr
     found = [json.loads(line) for line in result.stdout.splitlines()]
     # a figure that beats the limit on a busy machine is no broken row
@@ -50,7 +50,7 @@ def rows(*args):
 
 @test
 def every_row_and_key():
-    found, tables = rows("walk", "-m", "8", "-r", "1")
+    found, tables = rows("-m", "8", "-r", "1")
     names = [(r["frames"], r["shape"], r["algo"]) for r in found]
     assert names == [(f, s, a) for f in ("ordered", "shuffled")
                      for s in ("4K", "64K", "2M")
@@ -87,6 +87,46 @@ def events_are_what_the_algorithms_are():
     for shape, atomics in (("4K", 1), ("64K", 2 / 16), ("2M", 2 / 512)):
         near(get[shape, "limit"]["atomics"], atomics)
         near(put[shape, "batch"]["atomics"], atomics)
+
+
+@test
+def longterm_rows():
+    found, tables = rows("-m", "8", "-r", "1", "--frames", "ordered",
+                         "--folio", "4K,64K,2M", suite="longterm")
+    assert [r["algo"] for r in found] == ["per-page", "per-folio",
+                                          "limit"] * 3, found
+    get = {(r["shape"], r["algo"]): r["events"]["get"] for r in found}
+    # the walk finds each page's folio once, the look at the result again
+    for shape, algo, lookups in (("4K", "per-page", 2), ("4K", "per-folio", 2),
+                                 ("64K", "per-page", 1 + 1 / 16),
+                                 ("64K", "per-folio", 2 / 16),
+                                 ("2M", "per-page", 1 + 1 / 512),
+                                 ("2M", "per-folio", 2 / 512)):
+        value = get[shape, algo]["folio_lookups"]
+        assert abs(value - lookups) < 0.0005, (shape, algo, value, lookups)
+    assert "published for Linux: 2.96x" in tables
+
+
+@test
+def movable_memory_refuses_longterm():
+    result = pinfold("bench", "longterm", "-m", "8", "-r", "1", "--folio",
+                     "4K", "--frames", "ordered", "--movable", "64", "--json",
+                     "-")
+    found = [json.loads(line) for line in result.stdout.splitlines()]
+    assert result.returncode == 1
+    assert all(r["status"] == "failed" and "ZONE_MOVABLE" in r["reason"]
+               for r in found), found
+    found, _ = rows("-m", "8", "-r", "1", "--movable", "64", "--cma", "8",
+                    "--folio", "4K")
+    assert all(r["status"] == "ok" or "beats" in r["reason"] for r in found)
+
+
+@test
+def gigantic_folios():
+    found, _ = rows("-m", "1024", "-r", "1", "--folio", "1G",
+                    suite="longterm")
+    assert {r["folio_bytes"] for r in found} == {1 << 30}
+    assert {r["frames"] for r in found} == {"ordered"}
 
 
 @test
@@ -131,7 +171,7 @@ def unknown_orders_are_said():
 def json_to_a_file():
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "rows")
-        result = pinfold("bench", "-m", "2", "-r", "1", "--json", path)
+        result = pinfold("bench", "walk", "-m", "2", "-r", "1", "--json", path)
         assert result.stdout.startswith("walk: "), result.stdout
         with open(path, encoding="ascii") as file:
             assert len(file.readlines()) == 24
@@ -149,6 +189,9 @@ def bad_arguments():
     wrong(2, "-r takes 1 to 1001, not 'x'", "bench", "-r", "x")
     wrong(2, "-j takes 1 to 16, not '17'", "bench", "-j", "17")
     wrong(2, "not '8K'", "bench", "--folio", "4K,8K")
+    wrong(2, "not '4M'", "bench", "--folio", "4M")
+    wrong(2, "multiple of 4, not '6'", "bench", "--movable", "6")
+    wrong(2, "--cma takes", "bench", "--cma", "x")
     wrong(2, "no algorithm 'fast'", "bench", "--algo", "batch,fast")
     wrong(2, "not 'sorted'", "bench", "--frames", "sorted")
     wrong(2, "exclude", "bench", "--pid", "1", "--layout", "x")

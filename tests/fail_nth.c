@@ -20,7 +20,8 @@
  *   0          512         576     1024        2048
  *   huge page  small pages  hole    untouched
  *
- * and a place far away, without page tables.
+ * and a place far away, without page tables.  Operations on hugetlb pages find
+ * three of them mapped elsewhere, the first in use, and two more in the pool.
  */
 #define P(n)		(BASE + PAGES(n))
 #define SMALL		512
@@ -29,10 +30,13 @@
 #define NR_SCENE	2048
 #define FAR		(BASE + ((u64)1 << 39))
 #define NR_FAR		1100
+#define H(n)		(BASE + ((u64)1 << 40) + (n) * PMD_SIZE)
+#define NR_HUGE		3
+#define NR_WORDS	(NR_SCENE + NR_FAR + NR_HUGE)
 
 struct snapshot {
 	char areas[512];
-	u64 words[NR_SCENE + NR_FAR];
+	u64 words[NR_WORDS];
 };
 
 static struct mm_test t;
@@ -66,14 +70,25 @@ static void take_snapshot(struct snapshot *s)
 		s->words[i] = word_at(P(i));
 	for (u64 i = 0; i < NR_FAR; i++)
 		s->words[NR_SCENE + i] = word_at(FAR + PAGES(i));
+	for (u64 i = 0; i < NR_HUGE; i++)
+		s->words[NR_SCENE + NR_FAR + i] = word_at(H(i));
 }
 
-static void make_scene(void)
+static pf_addr_t place;
+
+static void make_scene(bool hugetlb)
 {
 	mm_test_begin(&t, (struct pf_machine_options){
 		.memory_bytes = MIB(8),
 		.thp_madvise = BIT(4) | BIT(HPAGE_PMD_ORDER),
+		.hugetlb_2m_pages = hugetlb ? NR_HUGE + 2 : 0,
 	});
+	if (hugetlb) {
+		assert_int_equal(pf_mmap(t.mm, H(0), NR_HUGE * PMD_SIZE, RW,
+					 PINFOLD_MAP_HUGETLB |
+					 PINFOLD_MAP_FIXED, &place), 0);
+		write_word(&t, H(0), 1);
+	}
 	map_at(&t, P(0), SMALL + NR_SMALL, RW);
 	assert_int_equal(pf_madvise(t.mm, P(0), PMD_SIZE,
 				    PINFOLD_MADV_HUGEPAGE), 0);
@@ -84,8 +99,6 @@ static void make_scene(void)
 }
 
 /* ---- operations: what they return, 0 or a count if all went well ------ */
-
-static pf_addr_t place;
 
 static long map_populate(void)
 {
@@ -255,6 +268,88 @@ static long get_huge(void)
 					  (struct pf_page **)pages, 0);
 }
 
+static long pin_fast(void)
+{
+	return pf_pin_user_pages_fast(t.mm, P(EMPTY + 505), 20,
+				      PINFOLD_FOLL_WRITE,
+				      (struct pf_page **)pages);
+}
+
+static long pin_fast_longterm(void)
+{
+	return pf_pin_user_pages_fast(t.mm, P(EMPTY + 505), 20,
+				      PINFOLD_FOLL_WRITE |
+				      PINFOLD_FOLL_LONGTERM,
+				      (struct pf_page **)pages);
+}
+
+/* ---- on hugetlb pages ------------------------------------------------- */
+
+static long hugetlb_map_populate(void)
+{
+	return pf_mmap(t.mm, FAR, 2 * PMD_SIZE, RW, PINFOLD_MAP_HUGETLB |
+		       PINFOLD_MAP_POPULATE, &place);
+}
+
+static long hugetlb_map_over_itself(void)
+{
+	return pf_mmap(t.mm, H(1), PMD_SIZE, RW, PINFOLD_MAP_HUGETLB |
+		       PINFOLD_MAP_FIXED, &place);
+}
+
+static long hugetlb_unmap_middle(void)
+{
+	return pf_munmap(t.mm, H(1), PMD_SIZE);
+}
+
+static long hugetlb_protect_middle(void)
+{
+	return pf_mprotect(t.mm, H(1), PMD_SIZE, PINFOLD_PROT_READ);
+}
+
+static long hugetlb_discard(void)
+{
+	return pf_madvise(t.mm, H(0), 2 * PMD_SIZE, PINFOLD_MADV_DONTNEED);
+}
+
+static long hugetlb_move(void)
+{
+	return pf_mremap(t.mm, H(0), NR_HUGE * PMD_SIZE, NR_HUGE * PMD_SIZE, TO,
+			 FAR, &place);
+}
+
+static long hugetlb_move_part(void)
+{
+	return pf_mremap(t.mm, H(0), 2 * PMD_SIZE, 2 * PMD_SIZE, TO, FAR,
+			 &place);
+}
+
+/* Over a table's end, so that it takes two. */
+static long hugetlb_move_over_tables(void)
+{
+	return pf_mremap(t.mm, H(0), NR_HUGE * PMD_SIZE, NR_HUGE * PMD_SIZE, TO,
+			 FAR + PUD_SIZE - PMD_SIZE, &place);
+}
+
+static long hugetlb_write(void)
+{
+	return pf_write(t.mm, H(1), buffer, sizeof(u64));
+}
+
+static long hugetlb_pin_longterm(void)
+{
+	return pf_pin_user_pages_unlocked(t.mm, H(0), NR_SCENE / 2,
+					  (struct pf_page **)pages,
+					  PINFOLD_FOLL_WRITE |
+					  PINFOLD_FOLL_LONGTERM);
+}
+
+static long hugetlb_pin_fast(void)
+{
+	return pf_pin_user_pages_fast(t.mm, H(1), 600, 0,
+				      (struct pf_page **)pages);
+}
+
 /* ---- what may be seen after a failure --------------------------------- */
 
 /* All as it was. */
@@ -310,6 +405,7 @@ struct operation {
 	long success;
 	enum { PLAIN, PINS, GETS } result;
 	unsigned int least;	/* allocations that it is known to make */
+	bool hugetlb;		/* in the scene that has such pages */
 };
 
 #define OP(f, ...) { .name = #f, .run = f, __VA_ARGS__ }
@@ -352,6 +448,34 @@ static const struct operation operations[] = {
 	   .success = 20, .result = PINS),
 	OP(get_huge, .check = faulted, .failure = -ENOMEM,
 	   .success = SMALL + NR_SMALL, .result = GETS),
+	OP(pin_fast, .check = faulted, .failure = -ENOMEM, .success = 20,
+	   .result = PINS, .least = 20),
+	OP(pin_fast_longterm, .check = faulted, .failure = -ENOMEM,
+	   .success = 20, .result = PINS, .least = 20),
+	OP(hugetlb_map_populate, .check = areas_made, .failure = -ENOMEM,
+	   .least = 5, .hugetlb = true),
+	OP(hugetlb_map_over_itself, .check = NULL, .failure = -ENOMEM,
+	   .least = 4, .hugetlb = true),
+	OP(hugetlb_unmap_middle, .check = same, .failure = -ENOMEM, .least = 2,
+	   .hugetlb = true),
+	OP(hugetlb_protect_middle, .check = same, .failure = -ENOMEM,
+	   .least = 2, .hugetlb = true),
+	OP(hugetlb_discard, .check = same, .failure = -ENOMEM,
+	   .hugetlb = true),
+	OP(hugetlb_move, .check = same, .failure = -ENOMEM, .least = 3,
+	   .hugetlb = true),
+	OP(hugetlb_move_part, .check = same, .failure = -ENOMEM, .least = 4,
+	   .hugetlb = true),
+	OP(hugetlb_move_over_tables, .check = same, .failure = -ENOMEM,
+	   .least = 4, .hugetlb = true),
+	/* A pool that has nothing is a bus error. */
+	OP(hugetlb_write, .check = faulted, .failure = -EFAULT,
+	   .success = sizeof(u64), .least = 1, .hugetlb = true),
+	OP(hugetlb_pin_longterm, .check = faulted, .failure = -EFAULT,
+	   .success = NR_SCENE / 2, .result = PINS, .least = 1,
+	   .hugetlb = true),
+	OP(hugetlb_pin_fast, .check = faulted, .failure = -EFAULT,
+	   .success = 600, .result = PINS, .least = 2, .hugetlb = true),
 };
 
 static void check_result(const struct operation *op, long ret, bool failed)
@@ -381,7 +505,7 @@ static bool run_once(const struct operation *op, long nth)
 	bool failed;
 	long ret;
 
-	make_scene();
+	make_scene(op->hugetlb);
 	take_snapshot(&before);
 	place = 0xdead;
 	error_note.err = 0;
@@ -432,7 +556,7 @@ static void test_copy(void **state)
 	pte_t entry;
 
 	(void)state;
-	make_scene();
+	make_scene(false);
 	page = page_mapped_at(&t, P(SMALL));
 	folio_get(page_folio(page));
 	ClearPageAnonExclusive(page);
@@ -460,7 +584,7 @@ static void test_huge_falls_back(void **state)
 		u64 word = 1;
 		int64_t ret;
 
-		make_scene();
+		make_scene(false);
 		assert_int_equal(pf_madvise(t.mm, P(EMPTY), PMD_SIZE,
 					    PINFOLD_MADV_HUGEPAGE), 0);
 		current->fail_nth = nth;
@@ -485,7 +609,7 @@ static void test_mm_create(void **state)
 	int err;
 
 	(void)state;
-	make_scene();
+	make_scene(false);
 	do {
 		current->fail_nth = nth++;
 		err = pf_mm_create(t.machine, &mm);
@@ -506,7 +630,9 @@ static void test_mm_create(void **state)
 static void test_machine_create(void **state)
 {
 	const struct pf_machine_options options = {
-		.size = sizeof(options), .memory_bytes = MIB(4),
+		.size = sizeof(options), .memory_bytes = MIB(12),
+		.movable_bytes = MIB(4), .cma_bytes = MIB(4),
+		.hugetlb_2m_pages = 2,
 	};
 	struct pf_machine *machine = NULL;
 	long nth = 1;

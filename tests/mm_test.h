@@ -53,11 +53,9 @@ static inline void assert_valid(struct mm_test *t)
 /* Frames that neither are free nor belong to the machine itself. */
 static inline unsigned long frames_in_use(struct machine *m)
 {
-	unsigned long own = 1 + (m->huge_zero_folio ? HPAGE_PMD_NR : 0);
-
 	rcu_barrier();
 	lru_add_drain_all(m);
-	return m->nr_pages - RESERVED_PAGES - nr_free_pages(m) - own;
+	return nr_used_pages(m);
 }
 
 static inline void mm_test_end(struct mm_test *t)

@@ -7,8 +7,11 @@
  */
 #include "tests/mm_test.h"
 
+#include "mm/hugetlb.h"
+
 #define SMALL	(BASE + PMD_SIZE)
 #define READ_ONLY (BASE + 2 * PMD_SIZE)
+#define HUGETLB	(BASE + 4 * PMD_SIZE)
 
 static struct mm_test t;
 
@@ -17,9 +20,20 @@ static struct machine *the_machine(void)
 	return machine_of(t.machine);
 }
 
+/* Where all user pages are. */
 static struct zone *the_zone(void)
 {
+	return &the_machine()->zones[ZONE_MOVABLE];
+}
+
+static struct zone *normal_zone(void)
+{
 	return &the_machine()->zones[ZONE_NORMAL];
+}
+
+static struct hstate *the_pool(void)
+{
+	return &the_machine()->hstates[HSTATE_2M];
 }
 
 static struct folio *small_folio(void)
@@ -45,6 +59,21 @@ static void lock_folio(bool on)
 		set_bit(PG_locked, &small_folio()->flags);
 	else
 		clear_bit(PG_locked, &small_folio()->flags);
+}
+
+static void lock_pool(bool on)
+{
+	the_pool()->lock.word = on;
+}
+
+static void lock_place(bool on)
+{
+	the_machine()->hugetlb_fault[5].state = on;
+}
+
+static void count_isolated(bool on)
+{
+	the_zone()->nr_isolated += on ? 1 : -1;
 }
 
 static void count_area(bool on)
@@ -138,7 +167,67 @@ static void count_free(bool on)
 
 static void count_cpu_free(bool on)
 {
-	the_machine()->cpus[0].nr_free[3] += on ? 1 : -1;
+	the_machine()->cpus[0].pcp[ZONE_MOVABLE].nr_free[3] += on ? 1 : -1;
+}
+
+static void count_cma(bool on)
+{
+	normal_zone()->free_cma_pages += on ? 1 : -1;
+}
+
+static void change_cma(bool on)
+{
+	pf_pfn_t last = normal_zone()->end_pfn - 1;
+
+	the_machine()->pageblock_type[last >> PAGEBLOCK_ORDER] =
+		on ? MIGRATE_MOVABLE : MIGRATE_CMA;
+}
+
+/* Tables are where a machine's memory has to be movable. */
+static void move_border(bool on)
+{
+	the_machine()->movable_pfn = on ? RESERVED_PAGES :
+					  normal_zone()->end_pfn;
+}
+
+static void count_pool_free(bool on)
+{
+	the_pool()->free_huge_pages += on ? 1 : -1;
+}
+
+static void count_reserved(bool on)
+{
+	the_pool()->resv_huge_pages -= on ? 1 : -1;
+}
+
+static void lose_from_pool(bool on)
+{
+	static struct folio *folio;
+
+	if (on) {
+		folio = list_first_entry(&the_pool()->active, struct folio,
+					 lru);
+		list_del(&folio->lru);
+	} else {
+		list_add(&folio->lru, &the_pool()->active);
+	}
+}
+
+static void give_spare_table(bool on)
+{
+	struct page *table = virt_to_page(mm_find_pmd(mm_of(t.mm), HUGETLB));
+	struct page *spare;
+
+	if (on) {
+		spare = pte_alloc_one(mm_of(t.mm));
+		assert_non_null(spare);
+		spare->pt_next = table->pt_next;
+		table->pt_next = spare;
+	} else {
+		spare = table->pt_next;
+		table->pt_next = spare->pt_next;
+		pte_free(mm_of(t.mm), spare);
+	}
 }
 
 /* A free block as two halves, which should have been merged. */
@@ -157,6 +246,7 @@ static void split_free_block(bool on)
 	if (on) {
 		whole->order = MAX_PAGE_ORDER - 1;
 		half->order = MAX_PAGE_ORDER - 1;
+		half->migratetype = MIGRATE_MOVABLE;
 		half->flags = BIT(PG_buddy);
 		list_add(&whole->lru, &area[-1].free_list[MIGRATE_MOVABLE]);
 		list_add(&half->lru, &area[-1].free_list[MIGRATE_MOVABLE]);
@@ -190,9 +280,13 @@ static const struct {
 } rows[] = {
 	{ lock_table, MM_LOCKED },
 	{ lock_folio, MM_LOCKED },
+	{ lock_pool, MM_LOCKED },
+	{ lock_place, MM_LOCKED },
+	{ count_isolated, MM_LOCKED },
 	{ count_area, MM_AREAS },
 	{ count_table, MM_TABLES },
 	{ lose_spare_table, MM_DEPOSITS },
+	{ give_spare_table, MM_DEPOSITS },
 	{ permit_write, MM_ENTRIES },
 	{ move_index, MM_INDEX },
 	{ share_writable, MM_EXCLUSIVE },
@@ -206,14 +300,28 @@ static const struct {
 	{ clear_lru, MM_LRU },
 	{ count_free, MM_FREE_LISTS },
 	{ count_cpu_free, MM_FREE_LISTS },
+	{ count_cma, MM_FREE_LISTS },
+	{ change_cma, MM_FREE_LISTS },
+	{ move_border, MM_ZONES },
+	{ count_pool_free, MM_POOLS },
+	{ count_reserved, MM_POOLS },
+	{ lose_from_pool, MM_POOLS },
 	{ split_free_block, MM_BUDDIES },
 	{ lose_frame, MM_FRAMES },
 };
 
 static void begin(void)
 {
+	pf_addr_t place;
+
 	mm_test_begin(&t, (struct pf_machine_options){
+		.memory_bytes = MIB(20), .movable_bytes = MIB(12),
+		.cma_bytes = MIB(4), .hugetlb_2m_pages = 2,
 		.thp_madvise = BIT(HPAGE_PMD_ORDER) });
+	assert_int_equal(pf_mmap(t.mm, HUGETLB, 2 * PMD_SIZE, RW,
+				 PINFOLD_MAP_HUGETLB | PINFOLD_MAP_FIXED,
+				 &place), 0);
+	write_word(&t, HUGETLB, 4);
 	map_at(&t, BASE, HPAGE_PMD_NR, RW);
 	assert_int_equal(pf_madvise(t.mm, BASE, PMD_SIZE,
 				    PINFOLD_MADV_HUGEPAGE), 0);
