@@ -82,32 +82,46 @@ void longterm_isolate(struct folio *folio, struct list_head *list, int *drained)
 		list_add_tail(&folio->lru, list);
 }
 
-/* For pages and for folios, each compiled for its kind. */
+/* Which pageblock a descriptor belongs to: blocks of descriptors are aligned. */
+static __always_inline uintptr_t pageblock_id(const struct folio *folio)
+{
+	return (uintptr_t)folio / (PAGEBLOCK_PAGES * sizeof(struct page));
+}
+
+/*
+ * For pages and for folios, each compiled for its kind.
+ *
+ * CMA and ZONE_MOVABLE are whole pageblocks, so a folio of the block that was
+ * found pinnable last needs no second look.
+ */
 static __always_inline unsigned long
 collect(struct list_head *list, const struct pages_or_folios *pofs,
 	const bool has_folios)
 {
+	void **const entries = pofs->entries;
+	const long nr = pofs->nr_entries;
 	unsigned long collected = 0;
+	uintptr_t good = 0;
 	int drained = 0;
 
-	for (long i = 0; i < pofs->nr_entries; ) {
-		struct folio *folio;
+	for (long i = 0, run; i < nr; i += run) {
+		struct folio *folio = entries[i];
 
-		if (unlikely(!pofs->entries[i])) {
-			i++;
+		run = 1;
+		if (unlikely(!folio))
 			continue;
-		}
-		folio = has_folios ? pofs->folios[i] :
-				     page_folio(pofs->pages[i]);
-		if (unlikely(!folio_is_longterm_pinnable(folio))) {
-			collected++;
-			longterm_isolate(folio, list, &drained);
+		if (!has_folios)
+			folio = page_folio(entries[i]);
+		if (pageblock_id(folio) != good) {
+			if (likely(folio_is_longterm_pinnable(folio))) {
+				good = pageblock_id(folio);
+			} else {
+				collected++;
+				longterm_isolate(folio, list, &drained);
+			}
 		}
 		if (!has_folios && folio_test_large(folio))
-			i += pages_of_folio(folio, pofs->pages + i,
-					    pofs->nr_entries - i);
-		else
-			i++;
+			run = pages_of_folio(folio, pofs->pages + i, nr - i);
 	}
 	return collected;
 }
