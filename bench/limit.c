@@ -121,46 +121,45 @@ static __always_inline uintptr_t differing_bits(const uintptr_t *words,
 	return differ;
 }
 
-static __always_inline struct page *entry_page(const struct limit *l, u64 entry)
+static __always_inline struct page *entry_page(struct page *memmap, u64 entry)
 {
-	return l->memmap + ((entry & _PAGE_PFN_MASK) >> PAGE_SHIFT);
+	return memmap + ((entry & _PAGE_PFN_MASK) >> PAGE_SHIFT);
 }
 
 /* One classification: the type of the pageblock, and the zone. */
-static __always_inline void classify(const struct limit *l,
+static __always_inline void classify(const struct page *memmap,
 				     const struct page *page)
 {
-	const struct machine *machine = (const struct machine *)l->memmap;
+	const struct machine *machine = (const struct machine *)memmap;
 	pf_pfn_t pfn = page_to_pfn(page);
 
 	use(machine->pageblock_type[pfn >> PAGEBLOCK_ORDER]);
 	use(pfn >= machine->movable_pfn);
 }
 
-static __always_inline void get_small(const struct limit *l,
-				      const struct limit_span *s, bool longterm,
+static __always_inline void get_small(struct page *memmap, const u64 *entries,
+				      bool longterm, unsigned long nr,
 				      struct page **pages)
 {
-	for (unsigned long i = 0; i < s->nr_pages; i++) {
-		struct page *page = entry_page(l, s->entries[i]);
+	for (unsigned long i = 0; i < nr; i++) {
+		struct page *page = entry_page(memmap, entries[i]);
 
 		if (longterm)
-			classify(l, page);
+			classify(memmap, page);
 		use(page->flags);
 		atomic_add(GUP_PIN_COUNTING_BIAS, &page->_refcount);
 		pages[i] = page;
 	}
 }
 
-static __always_inline void get_folio(const struct limit *l,
-				      const u64 *entries, bool leaf,
-				      bool longterm, unsigned long nr,
-				      struct page **pages)
+static __always_inline void get_folio(struct page *memmap, const u64 *entries,
+				      bool leaf, bool longterm,
+				      unsigned long nr, struct page **pages)
 {
-	struct page *page = entry_page(l, entries[0]);
+	struct page *page = entry_page(memmap, entries[0]);
 
 	if (longterm)
-		classify(l, page);
+		classify(memmap, page);
 	if (!leaf)
 		use(differing_bits((const uintptr_t *)entries, nr));
 	use(page->flags);
@@ -175,15 +174,16 @@ static __always_inline unsigned long get_all(const struct limit *l,
 	unsigned long done = 0;
 
 	for (size_t i = 0; i < l->nr_spans; i++) {
-		const struct limit_span *s = &l->spans[i];
-		unsigned long nr = min(1UL << s->order, s->nr_pages);
+		const struct limit_span s = l->spans[i];
+		unsigned long nr = min(1UL << s.order, s.nr_pages);
 
-		if (!s->order)
-			get_small(l, s, longterm, pages + done);
-		for (unsigned long k = 0; s->order && k < s->nr_pages; k += nr)
-			get_folio(l, s->entries + k, s->leaf, longterm, nr,
-				  pages + done + k);
-		done += s->nr_pages;
+		if (!s.order)
+			get_small(l->memmap, s.entries, longterm, s.nr_pages,
+				  pages + done);
+		for (unsigned long k = 0; s.order && k < s.nr_pages; k += nr)
+			get_folio(l->memmap, s.entries + k, s.leaf, longterm,
+				  nr, pages + done + k);
+		done += s.nr_pages;
 	}
 	return done;
 }
@@ -223,14 +223,14 @@ unsigned long limit_put(const struct limit *l, struct page **pages)
 	unsigned long done = 0;
 
 	for (size_t i = 0; i < l->nr_spans; i++) {
-		const struct limit_span *s = &l->spans[i];
-		unsigned long nr = min(1UL << s->order, s->nr_pages);
+		const struct limit_span s = l->spans[i];
+		unsigned long nr = min(1UL << s.order, s.nr_pages);
 
-		if (!s->order)
-			put_small(pages + done, s->nr_pages);
-		for (unsigned long k = 0; s->order && k < s->nr_pages; k += nr)
+		if (!s.order)
+			put_small(pages + done, s.nr_pages);
+		for (unsigned long k = 0; s.order && k < s.nr_pages; k += nr)
 			put_folio(pages + done + k, nr);
-		done += s->nr_pages;
+		done += s.nr_pages;
 	}
 	return done;
 }

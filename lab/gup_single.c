@@ -82,7 +82,8 @@ static enum answer follow_locked_pte(struct vm_area_struct *vma,
 	if (pte_protnone(pte) && !gup_can_follow_protnone(vma, flags))
 		return NEED_FAULT;
 	page = vm_normal_page(vma, address, pte);
-	if ((flags & FOLL_WRITE) && !can_follow_write_pte(pte, page, vma, flags))
+	if ((flags & FOLL_WRITE) && !pte_write(pte) &&
+	    !can_follow_write_pte(pte, page, vma, flags))
 		return NEED_FAULT;
 	if (!page) {
 		if (flags & FOLL_DUMP)
@@ -111,7 +112,7 @@ static enum answer follow_locked_pte(struct vm_area_struct *vma,
 	return GOT_PAGE;
 }
 
-static enum answer follow_pte(struct vm_area_struct *vma, pf_addr_t address,
+static __always_inline enum answer follow_pte(struct vm_area_struct *vma, pf_addr_t address,
 			      pmd_t *pmd, unsigned int flags, struct follow *f)
 {
 	spinlock_t *ptl;

@@ -97,18 +97,8 @@ static inline bool gup_must_unshare(struct vm_area_struct *vma,
 }
 
 /*
- * try_grab_folio() - take @refs references (GET) or pins (PIN)
- *
- * Return: 0, -ENOMEM if the folio's count is not positive, -EREMOTEIO for
- * peer-to-peer memory without FOLL_PCI_P2PDMA.
- * Context: the folio cannot be freed meanwhile: a mapped entry under its lock.
- */
-int __must_check try_grab_folio(struct folio *folio, int refs,
-				unsigned int flags);
-
-/*
- * folio_grab() - the same without accounting: the caller adds what it took to
- * the counter, with count_pins_acquired(), while it still holds the lock
+ * folio_grab() - try_grab_folio() without accounting: the caller adds what it
+ * took to the counter, with count_pins_acquired(), while it still holds the lock
  * @large: folio_test_large()
  * @zero: is_zero_folio(); its pins count nothing
  */
@@ -132,6 +122,24 @@ static __always_inline int __must_check folio_grab(struct folio *folio,
 		}
 	}
 	return 0;
+}
+
+/*
+ * try_grab_folio() - take @refs references (GET) or pins (PIN)
+ *
+ * Return: 0, -ENOMEM if the folio's count is not positive, -EREMOTEIO for
+ * peer-to-peer memory without FOLL_PCI_P2PDMA.
+ * Context: the folio cannot be freed meanwhile: a mapped entry under its lock.
+ */
+static inline int __must_check try_grab_folio(struct folio *folio, int refs,
+					      unsigned int flags)
+{
+	const bool zero = is_zero_folio(folio);
+	int err = folio_grab(folio, folio_test_large(folio), zero, refs, flags);
+
+	if (!err && (flags & FOLL_PIN) && !zero)
+		count_pins_acquired(page_machine(&folio->page), refs);
+	return err;
 }
 
 /*

@@ -16,16 +16,6 @@
 
 #define is_err_count(n)		((n) > (unsigned long)-4096)
 
-int try_grab_folio(struct folio *folio, int refs, unsigned int flags)
-{
-	const bool zero = is_zero_folio(folio);
-	int err = folio_grab(folio, folio_test_large(folio), zero, refs, flags);
-
-	if (!err && (flags & FOLL_PIN) && !zero)
-		count_pins_acquired(page_machine(&folio->page), refs);
-	return err;
-}
-
 /* The counts of @nr pins; the caller accounts for them. */
 static __always_inline void folio_drop_pins(struct folio *folio,
 					    unsigned long nr)

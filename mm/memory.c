@@ -25,17 +25,6 @@
 
 #include <string.h>
 
-struct page *vm_normal_page(struct vm_area_struct *vma __maybe_unused,
-			    pf_addr_t address __maybe_unused, pte_t pte)
-{
-	pf_pfn_t pfn = pte_pfn(pte);
-
-	if (unlikely(pte_special(pte)))
-		return NULL;
-	VM_BUG_ON(!pfn_valid(pfn));
-	return pfn_to_page(pfn);
-}
-
 static void set_new_ptes(struct vm_fault *vmf, pf_addr_t address, pte_t *ptep,
 			 pte_t pte, unsigned int nr)
 {

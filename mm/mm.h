@@ -239,8 +239,15 @@ vm_fault_t handle_mm_fault(struct vm_area_struct *vma, pf_addr_t address,
  * vm_normal_page() - the page that an entry maps, or NULL for one that has no
  * descriptor, or whose descriptor is not to be touched (zero page, PFN)
  */
-struct page *vm_normal_page(struct vm_area_struct *vma, pf_addr_t address,
-			    pte_t pte);
+static inline struct page *
+vm_normal_page(struct vm_area_struct *vma __maybe_unused,
+	       pf_addr_t address __maybe_unused, pte_t pte)
+{
+	if (unlikely(pte_special(pte)))
+		return NULL;
+	VM_BUG_ON(!pfn_valid(pte_pfn(pte)));
+	return pte_page(pte);
+}
 
 /* zap_page_range() - drop every page in [start, end) of one area */
 void zap_page_range(struct vm_area_struct *vma, pf_addr_t start, pf_addr_t end);
