@@ -288,6 +288,35 @@ static __always_inline long gup_grab_run(struct vm_area_struct *vma,
 }
 
 /*
+ * gup_small_pages() - take small pages while their entries are plain writable
+ * @refs: references that one page takes
+ *
+ * What most tables of base pages are, without what only other tables need: such
+ * an entry passes every test (gup_lookup_pte()), and no hint is asked for.
+ * Return: pages taken, maybe none.
+ */
+static __always_inline long gup_small_pages(struct machine *machine,
+					    pte_t *ptep, long most, int refs,
+					    struct page **pages)
+{
+	long nr;
+
+	for (nr = 0; nr < most; nr++) {
+		pte_t pte = ptep_get(ptep + nr);
+		struct folio *folio;
+
+		if (unlikely(!pte_is_plain_writable(pte)))
+			break;
+		folio = page_folio(machine_page(machine, pte_pfn(pte)));
+		if (folio_test_large(folio) || folio_ref_count(folio) <= 0)
+			break;
+		folio_ref_add(folio, refs);
+		pages[nr] = &folio->page;
+	}
+	return nr;
+}
+
+/*
  * follow_page_pte() - take the pages of one PTE table
  * @nr: at least 1; the table covers all of them
  *
@@ -299,13 +328,16 @@ static long follow_page_pte(struct vm_area_struct *vma, pf_addr_t address,
 {
 	struct mm_struct *mm = vma->vm_mm;
 	const struct page *zero = mm->machine->zero_page;
-	long done = 0, uncounted = 0, ret;
+	const int small_refs = gup_plain_refs(flags);
+	long done = 0, uncounted = 0, ret = 0;
 	spinlock_t *ptl;
 	pte_t *ptep = pte_offset_map_lock(mm, pmd, address, &ptl);
 
 	if (unlikely(!ptep))
 		return no_page_table(vma, flags);
-	do {
+	if (small_refs && pages)
+		done = gup_small_pages(mm->machine, ptep, nr, small_refs, pages);
+	while (done < nr) {
 		pte_t pte = ptep_get(ptep + done);
 		struct page **slot = pages ? pages + done : NULL;
 		bool any_clean = !pte_dirty(pte);
@@ -331,7 +363,7 @@ static long follow_page_pte(struct vm_area_struct *vma, pf_addr_t address,
 		if (flags & FOLL_TOUCH)
 			gup_touch_folio(folio, flags, any_clean);
 		done += ret;
-	} while (done < nr);
+	}
 	if (flags & FOLL_PIN)
 		count_pins_acquired(mm->machine, done - uncounted);
 	pte_unmap_unlock(ptep, ptl);

@@ -143,6 +143,19 @@ static inline int __must_check try_grab_folio(struct folio *folio, int refs,
 }
 
 /*
+ * gup_plain_refs() - references that a small page takes, if that is all that
+ * these flags ask for; 0 if there is more to do
+ */
+static inline int gup_plain_refs(unsigned int flags)
+{
+	if (flags & FOLL_TOUCH)
+		return 0;
+	if (flags & FOLL_PIN)
+		return GUP_PIN_COUNTING_BIAS;
+	return flags & FOLL_GET ? 1 : 0;
+}
+
+/*
  * gup_store_pages() - slots for @nr consecutive pages
  *
  * Two slots a store, spelled out: whether the compiler finds that by itself
