@@ -224,6 +224,7 @@ static void frozen_folio_is_refused(void **state)
 	assert_counts(f, 8, 4, 4);
 	unpin_all(4);
 	assert_int_equal(pin_touch(4, 1, FOLL_WRITE), -ENOMEM);
+	assert_int_equal(pin(4, 1, FOLL_WRITE), -ENOMEM);
 	assert_int_equal(get(4, 1, FOLL_WRITE), -ENOMEM);
 	assert_int_equal(populate(4, 1, FOLL_WRITE), -ENOMEM);
 	assert_counts(small, 0, 0, 1);
