@@ -317,6 +317,30 @@ static __always_inline long gup_small_pages(struct machine *machine,
 }
 
 /*
+ * gup_grab_small() - take a small page, and those like it behind it
+ *
+ * Small pages keep company, so the short loop is tried where one was found.
+ * Return: pages taken, or why the first was not.
+ */
+static __always_inline long gup_grab_small(struct machine *machine,
+					   struct page *page, pte_t *ptep,
+					   long most, unsigned int flags,
+					   struct page **pages)
+{
+	const int refs = gup_plain_refs(flags);
+	int err = gup_grab_folio_pages((struct folio *)page, false,
+				       page == machine->zero_page, page, 1,
+				       flags, pages);
+
+	if (unlikely(err))
+		return err;
+	if (!refs || !pages)
+		return 1;
+	return 1 + gup_small_pages(machine, ptep + 1, most - 1, refs,
+				   pages + 1);
+}
+
+/*
  * follow_page_pte() - take the pages of one PTE table
  * @nr: at least 1; the table covers all of them
  *
@@ -327,17 +351,14 @@ static long follow_page_pte(struct vm_area_struct *vma, pf_addr_t address,
 			    struct page **pages)
 {
 	struct mm_struct *mm = vma->vm_mm;
-	const struct page *zero = mm->machine->zero_page;
-	const int small_refs = gup_plain_refs(flags);
-	long done = 0, uncounted = 0, ret = 0;
+	struct machine *machine = mm->machine;
+	long done = 0, uncounted = 0, ret;
 	spinlock_t *ptl;
 	pte_t *ptep = pte_offset_map_lock(mm, pmd, address, &ptl);
 
 	if (unlikely(!ptep))
 		return no_page_table(vma, flags);
-	if (small_refs && pages)
-		done = gup_small_pages(mm->machine, ptep, nr, small_refs, pages);
-	while (done < nr) {
+	do {
 		pte_t pte = ptep_get(ptep + done);
 		struct page **slot = pages ? pages + done : NULL;
 		bool any_clean = !pte_dirty(pte);
@@ -349,23 +370,21 @@ static long follow_page_pte(struct vm_area_struct *vma, pf_addr_t address,
 		if (unlikely(ret <= 0))
 			break;
 		folio = page_folio(page);
-		if (folio_test_large(folio)) {
+		if (folio_test_large(folio))
 			ret = gup_grab_run(vma, folio, page, ptep + done,
 					   nr - done, flags, slot, &any_clean);
-		} else {
-			ret = gup_grab_folio_pages(folio, false, page == zero,
-						   page, 1, flags, slot);
-			ret = ret ? ret : 1;
-			uncounted += page == zero;
-		}
+		else
+			ret = gup_grab_small(machine, page, ptep + done,
+					     nr - done, flags, slot);
 		if (unlikely(ret < 0))
 			break;
 		if (flags & FOLL_TOUCH)
 			gup_touch_folio(folio, flags, any_clean);
+		uncounted += page == machine->zero_page;
 		done += ret;
-	}
+	} while (done < nr);
 	if (flags & FOLL_PIN)
-		count_pins_acquired(mm->machine, done - uncounted);
+		count_pins_acquired(machine, done - uncounted);
 	pte_unmap_unlock(ptep, ptl);
 
 	if (unlikely(!done))

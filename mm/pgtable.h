@@ -7,7 +7,8 @@
  * sees a table sees it zeroed [pgtable-publish].
  *
  * Rules for callers: an entry changes only under its page-table lock (the lock
- * in the descriptor of the table it is in; mm->page_table_lock above PMD).
+ * in the descriptor of the table it is in; mm->page_table_lock for tables that
+ * PUD and PGD entries point to).
  * A table stays while mmap_lock is held or, inside pte_offset_map() ..
  * pte_unmap(), until the read section ends.
  *

@@ -210,7 +210,7 @@ static void leaf_passes_the_edge(void **state)
 /* A refused grab leaves no trace, and what came before it stays. */
 static void frozen_folio_is_refused(void **state)
 {
-	struct folio *f, *small, *leaf;
+	struct folio *f, *small, *leaf, *ninth;
 
 	(void)state;
 	area(0, 64, STATE_RW);
@@ -218,8 +218,15 @@ static void frozen_folio_is_refused(void **state)
 	f = mapped_folio(0, 2, STATE_OWN);
 	small = mapped_folio(4, 0, STATE_OWN & ~STATE_DIRTY);
 	leaf = mapped_leaf(512, STATE_WRITE | STATE_SOFT);
+	mapped_folio(8, 0, STATE_OWN);
+	ninth = mapped_folio(9, 0, STATE_OWN);
 	state_set_refcount(gs, small, 0);
+	state_set_refcount(gs, ninth, 0);
 	state_set_refcount(gs, leaf, -5);
+	/* behind a small page that is fine */
+	assert_int_equal(pin(8, 2, FOLL_WRITE), 1);
+	assert_counts(ninth, 0, 0, 1);
+	unpin_all(1);
 	assert_int_equal(pin_touch(0, 5, FOLL_WRITE), 4);
 	assert_counts(f, 8, 4, 4);
 	unpin_all(4);
@@ -232,7 +239,27 @@ static void frozen_folio_is_refused(void **state)
 	assert_false(folio_test_dirty(small));
 	assert_int_equal(pin_touch(600, 3, FOLL_WRITE), -ENOMEM);
 	assert_false(pmd_young(state_pmd(gs, 512)));
-	assert_int_equal(nr_foll_pin_acquired(gs->machine), 4);
+	assert_int_equal(nr_foll_pin_acquired(gs->machine), 4 + 1);
+}
+
+/* Small pages that come behind the request are let alone. */
+static void request_is_not_exceeded(void **state)
+{
+	struct folio *third;
+
+	(void)state;
+	area(0, 64, STATE_RW);
+	mapped_folio(0, 0, STATE_OWN);
+	mapped_folio(1, 0, STATE_OWN);
+	third = mapped_folio(2, 0, STATE_OWN);
+	assert_int_equal(pin(0, 2, FOLL_WRITE), 2);
+	assert_counts(third, 1, 0, 1);
+	unpin_all(2);
+	assert_int_equal(pin_touch(0, 2, FOLL_WRITE), 2);
+	assert_counts(third, 1, 0, 1);
+	unpin_all(2);
+	assert_int_equal(pin(0, 1, FOLL_WRITE), 1);
+	unpin_all(1);
 }
 
 /* ---- worked values ------------------------------------------------------- */
@@ -322,6 +349,7 @@ int main(void)
 		gup_test(run_passes_the_edge),
 		gup_test(leaf_passes_the_edge),
 		gup_test(frozen_folio_is_refused),
+		gup_test(request_is_not_exceeded),
 		gup_test(worked_counts),
 		gup_test(batch_of_lru_counts_until_drained),
 		gup_test(counters_count_pages),
