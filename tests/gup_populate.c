@@ -4,7 +4,7 @@
  * address space page by page, go as far as they can, say how far that was, and
  * keep mmap_lock as they promise, whatever the faults answer.
  *
- * p1 ... p7, v16, case_L1: the scenarios of that name.
+ * p1 ... p8, v16, case_L1: the scenarios of that name.
  * Source: mm/gup.c: populate_vma_page_range(), faultin_page_range(),
  *         __mm_populate(), fixup_user_fault(), fault_in_*(), get_dump_page();
  *         mm/memory.c: __access_remote_vm()
@@ -367,6 +367,34 @@ static void p6_p7_untouched(void **state)
 	assert_int_equal(pf_madvise(t.mm, P(0), PAGES(512), WRITE), 0);
 	assert_int_equal(nr_resident(0, 512), 512);
 	assert_false(zero_at(0) || zero_at(511));
+	end();
+}
+
+static unsigned long nr_soft_dirty(unsigned long nr)
+{
+	unsigned long count = 0;
+
+	for (unsigned long i = 0; i < nr; i++)
+		count += pte_soft_dirty(entry_at(&t, P(i)));
+	return count;
+}
+
+/* Tracking as after clearing: the area is not soft-dirty, so its pages tell. */
+static void p8_soft_dirty(void **state)
+{
+	struct vm_area_struct *vma;
+
+	(void)state;
+	begin();
+	map_at(&t, P(0), 512, RW);
+	mmap_write_lock(mm);
+	vma = vma_lookup(mm, P(0));
+	vma_set_flags(vma, vma->vm_flags & ~VM_SOFTDIRTY);
+	mmap_write_unlock(mm);
+	assert_int_equal(pf_madvise(t.mm, P(0), PAGES(512), READ), 0);
+	assert_int_equal(nr_soft_dirty(512), 0);
+	assert_int_equal(pf_madvise(t.mm, P(0), PAGES(512), WRITE), 0);
+	assert_int_equal(nr_soft_dirty(512), 512);
 	end();
 }
 
@@ -775,6 +803,7 @@ int main(void)
 		cmocka_unit_test(p1_p2_permissions),
 		cmocka_unit_test(p3_p4_p5_holes),
 		cmocka_unit_test(p6_p7_untouched),
+		cmocka_unit_test(p8_soft_dirty),
 		cmocka_unit_test(v16_unmapped_while_waiting),
 		cmocka_unit_test(case_L1),
 		cmocka_unit_test(fixups_that_cannot_be),
