@@ -11,9 +11,7 @@
 #ifdef PINFOLD_SCHED
 #include "host/backend.h"
 
-#include <errno.h>
 #include <pthread.h>
-#include <stdlib.h>
 
 static pthread_mutex_t monitor = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
@@ -61,44 +59,6 @@ void backend_wake_all(u32 *word __maybe_unused)
 	pthread_mutex_lock(&monitor);
 	pthread_cond_broadcast(&changed);
 	pthread_mutex_unlock(&monitor);
-}
-
-struct backend_thread {
-	pthread_t pthread;
-	void (*fn)(void *);
-	void *arg;
-};
-
-static void *thread_main(void *data)
-{
-	struct backend_thread *t = data;
-
-	t->fn(t->arg);
-	return NULL;
-}
-
-int backend_thread_create(struct backend_thread **thread, void (*fn)(void *),
-			  void *arg)
-{
-	struct backend_thread *t = malloc(sizeof(*t));
-	int err;
-
-	if (!t)
-		return -ENOMEM;
-	*t = (struct backend_thread){ .fn = fn, .arg = arg };
-	err = pthread_create(&t->pthread, NULL, thread_main, t);
-	if (err) {
-		free(t);
-		return -err;
-	}
-	*thread = t;
-	return 0;
-}
-
-void backend_thread_join(struct backend_thread *t)
-{
-	pthread_join(t->pthread, NULL);
-	free(t);
 }
 
 #endif
