@@ -90,5 +90,6 @@ int bench_add_events(char *const argv[], struct bench_result *result)
 	if (err)
 		return err;
 	take_rows(result, in);
-	return process_finish(process, in) ? -EIO : 0;
+	/* 1: some rows failed, there as here; they say so themselves. */
+	return process_finish(process, in) > 1 ? -EIO : 0;
 }

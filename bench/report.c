@@ -184,7 +184,7 @@ static void print_preamble(const struct bench_suite *suite,
 		o->repeats);
 	if (r->metadata_only)
 		fprintf(out, "arena: metadata only, page tables are real\n");
-	else
+	else if (r->arena_bytes)
 		fprintf(out, "arena: %" PRIu64 " MiB, %.0f%% of it in huge pages "
 			"of the host\n", r->arena_bytes >> 20,
 			100.0 * r->arena_huge_bytes / r->arena_bytes);

@@ -13,6 +13,7 @@
 
 #define SAMPLE_NS	1500000		/* a sample takes about this long */
 #define MAX_ROUNDS	512
+#define GATE_SPINS	2000
 
 enum { START_WAIT, START_GO, START_CANCEL };
 
@@ -47,8 +48,21 @@ static void gate_wait(struct turns *t)
 	u32 mine = word_add(&t->gate, 1);
 	u32 opens = mine - mine % t->nr_lanes + t->nr_lanes;
 
-	while ((int32_t)(READ_ONCE(t->gate) - opens) < 0)
-		cpu_relax();
+	if (mine + 1 == opens) {
+		backend_wake_all(&t->gate);
+		return;
+	}
+	/* With more lanes than CPUs the last one needs this CPU: sleep soon. */
+	for (unsigned int spins = 0; ; spins++) {
+		u32 now = READ_ONCE(t->gate);
+
+		if ((int32_t)(now - opens) >= 0)
+			return;
+		if (spins < GATE_SPINS)
+			cpu_relax();
+		else
+			backend_wait(&t->gate, now);
+	}
 }
 
 static void do_get(struct lane *lane)

@@ -219,7 +219,7 @@ static int populate_pieces(struct shape *s, pf_addr_t start, pf_addr_t end,
 
 static int rebuild_runs(struct shape *s, const struct layout_vma *v, int force)
 {
-	const bool accessible = v->read || v->write || v->exec;
+	const bool accessible = v->read || v->write;
 	pf_addr_t at = v->start;
 	int err = 0;
 
