@@ -101,6 +101,16 @@ static const char *find_algo(const struct bench_suite *suite, const char *name)
 	return NULL;
 }
 
+/* Is there a row of the suite among those asked for? */
+static bool has_row(const struct bench_suite *suite,
+		    const struct bench_options *o)
+{
+	for (unsigned int i = 0; i < o->nr_algos; i++)
+		if (find_algo(suite, o->algos[i]))
+			return true;
+	return !o->nr_algos;
+}
+
 static int add_algo(struct call *call, const char *part)
 {
 	struct bench_options *o = &call->options;
@@ -270,9 +280,16 @@ static int parse(struct call *call, int argc, char **argv)
 		if (err)
 			return err;
 	}
+	/* Without a name: all suites that have something to show. */
 	if (!call->nr_wanted)
 		for (size_t i = 0; i < ARRAY_SIZE(suites); i++)
-			call->wanted[call->nr_wanted++] = suites[i];
+			if (has_row(suites[i], &call->options))
+				call->wanted[call->nr_wanted++] = suites[i];
+	for (unsigned int i = 0; i < call->nr_wanted; i++)
+		if (!has_row(call->wanted[i], &call->options))
+			return usage_error("bench", "suite %s has none of the "
+					   "algorithms of --algo",
+					   call->wanted[i]->name);
 	if (call->pid && call->layout_file)
 		return usage_error("bench", "--pid and --layout exclude each "
 				   "other");

@@ -193,6 +193,7 @@ def bad_arguments():
     wrong(2, "multiple of 4, not '6'", "bench", "--movable", "6")
     wrong(2, "--cma takes", "bench", "--cma", "x")
     wrong(2, "no algorithm 'fast'", "bench", "--algo", "batch,fast")
+    wrong(2, "suite walk has none", "bench", "walk", "--algo", "per-folio")
     wrong(2, "not 'sorted'", "bench", "--frames", "sorted")
     wrong(2, "exclude", "bench", "--pid", "1", "--layout", "x")
     wrong(2, "--frames", "bench", "--layout", SAMPLE, "-m", "4")

@@ -204,6 +204,14 @@ static void fast_ranges(void **state)
 	(void)state;
 	begin(0);
 	map_at(&t, P(0), 8, RW);
+	/* nothing is asked for, so nothing is marked */
+	assert_int_equal(pf_pin_user_pages_fast(t.mm, P(0), 0, 0, handles), 0);
+	assert_false(test_bit(MMF_HAS_PINNED, &mm_of(t.mm)->flags));
+	/* the last page is a user's, wherever in it the range begins */
+	assert_int_equal(pf_get_user_pages_fast_only(t.mm, top - PAGE_SIZE, 1,
+						     0, handles), 0);
+	assert_int_equal(pf_get_user_pages_fast_only(t.mm, top - PAGE_SIZE + 5,
+						     1, 0, handles), 0);
 	assert_int_equal(pf_pin_user_pages_fast(t.mm, top, 1, 0, handles),
 			 -EFAULT);
 	/* set before the range was looked at */

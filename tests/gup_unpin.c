@@ -112,6 +112,23 @@ static void ranges_are_cut_at_folio_ends(void **state)
 	assert_false(folio_test_dirty(small));
 }
 
+/* The place inside a folio is that of the page reached, not of the first. */
+static void range_over_three_folios(void **state)
+{
+	struct folio *f[3];
+
+	(void)state;
+	area(0, 32, STATE_RW);
+	for (int i = 0; i < 3; i++)
+		f[i] = mapped_folio(8 * i, 3, STATE_OWN);
+	assert_int_equal(folio_pfn(f[0]) + 8, folio_pfn(f[1]));
+	assert_int_equal(folio_pfn(f[1]) + 8, folio_pfn(f[2]));
+	assert_int_equal(pin(0, 24, 0), 24);
+	unpin_user_page_range_dirty_lock(got[0], 24, false);
+	for (int i = 0; i < 3; i++)
+		assert_counts(f[i], 8, 0, 8);
+}
+
 static void pins_are_released_in_any_grouping(void **state)
 {
 	struct folio *f;
@@ -188,6 +205,7 @@ int main(void)
 		gup_test(errno_for_a_count_does_nothing),
 		gup_test(dirty_is_marked_if_asked),
 		gup_test(ranges_are_cut_at_folio_ends),
+		gup_test(range_over_three_folios),
 		gup_test(pins_are_released_in_any_grouping),
 		gup_test(array_order_does_not_matter),
 		gup_test(last_unpin_frees),
