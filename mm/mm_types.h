@@ -14,6 +14,7 @@
 #include "arch/pgtable_types.h"
 #include "host/atomic.h"
 #include "host/lock.h"
+#include "host/seqcount.h"
 #include "host/rcu.h"
 #include "lib/list.h"
 
@@ -176,6 +177,7 @@ struct mm_struct {
 	pgd_t *pgd;				/* (C) */
 	spinlock_t page_table_lock;		/* the top levels' entries */
 	unsigned long flags;			/* (A) MMF_* bits */
+	seqcount_t write_protect_seq;		/* mmap_lock for write: fork is write-protecting */
 	atomic64_t rss_pages;			/* (A) anonymous pages mapped */
 	atomic64_t pgtables;			/* (A) table frames */
 	pf_addr_t mmap_base;			/* (C) search from here, downwards */
