@@ -17,6 +17,7 @@
 enum lock_rank {
 	RANK_NONE,
 	RANK_SESSION,	/* gup_test session: the pages that it keeps */
+	RANK_MM_LIST,	/* machine->mm_list_sem: address spaces do not go away */
 	RANK_MMAP,	/* mm->mmap_lock: VMAs of one address space */
 	RANK_HUGETLB_FAULT, /* machine->hugetlb_fault[]: a place of an area */
 	RANK_FOLIO,	/* folio lock bit: mapping and index of a folio */

@@ -20,7 +20,8 @@
 
 #include <string.h>
 
-unsigned long thp_orders(struct vm_area_struct *vma, pf_addr_t address)
+/* Orders that the area may have at all, wherever there is room. */
+static unsigned long thp_vma_orders(struct vm_area_struct *vma)
 {
 	struct machine *machine = vma->vm_mm->machine;
 	unsigned long orders = READ_ONCE(machine->thp_always);
@@ -30,14 +31,40 @@ unsigned long thp_orders(struct vm_area_struct *vma, pf_addr_t address)
 	if ((vma->vm_flags & (VM_NOHUGEPAGE | VM_SPECIAL)) ||
 	    !vma_is_anonymous(vma))
 		return 0;
-	for (unsigned int order = 1; order <= HPAGE_PMD_ORDER; order++) {
-		pf_addr_t size = PAGE_SIZE << order;
-		pf_addr_t start = ALIGN_DOWN(address, size);
-
-		if (start < vma->vm_start || start + size > vma->vm_end)
-			orders &= ~BIT(order);
-	}
 	return orders;
+}
+
+bool thp_vma_suitable_order(struct vm_area_struct *vma, pf_addr_t address,
+			    unsigned int order)
+{
+	pf_addr_t size = PAGE_SIZE << order;
+	pf_addr_t start = ALIGN_DOWN(address, size);
+
+	return start >= vma->vm_start && start + size <= vma->vm_end;
+}
+
+unsigned long thp_orders(struct vm_area_struct *vma, pf_addr_t address)
+{
+	unsigned long orders = thp_vma_orders(vma);
+
+	for (unsigned int order = 1; order <= HPAGE_PMD_ORDER; order++)
+		if (!thp_vma_suitable_order(vma, address, order))
+			orders &= ~BIT(order);
+	return orders;
+}
+
+bool thp_vma_allowable_order(struct vm_area_struct *vma, bool enforce,
+			     unsigned int order)
+{
+	const vm_flags_t never = VM_NOHUGEPAGE | VM_SPECIAL | VM_HUGETLB;
+	pf_addr_t size = PAGE_SIZE << order;
+
+	if ((vma->vm_flags & never) || !vma_is_anonymous(vma))
+		return false;
+	if (enforce && !(thp_vma_orders(vma) & BIT(order)))
+		return false;
+	return vma->vm_end >= size &&
+	       thp_vma_suitable_order(vma, vma->vm_end - size, order);
 }
 
 void touch_pmd(struct vm_area_struct *vma, pf_addr_t addr, pmd_t *pmd,

@@ -18,6 +18,19 @@
  */
 unsigned long thp_orders(struct vm_area_struct *vma, pf_addr_t address);
 
+/* thp_vma_suitable_order() - is the range around @address inside the area? */
+bool thp_vma_suitable_order(struct vm_area_struct *vma, pf_addr_t address,
+			    unsigned int order);
+
+/*
+ * thp_vma_allowable_order() - may the area have folios of @order by collapse?
+ * @enforce: also ask what the machine has enabled
+ *
+ * Source: mm/huge_memory.c:__thp_vma_allowable_orders()
+ */
+bool thp_vma_allowable_order(struct vm_area_struct *vma, bool enforce,
+			     unsigned int order);
+
 /* VM_FAULT_FALLBACK: go on with small pages. */
 vm_fault_t do_huge_pmd_anonymous_page(struct vm_fault *vmf);
 vm_fault_t do_huge_pmd_wp_page(struct vm_fault *vmf);

@@ -181,7 +181,7 @@ struct mm_struct {
 	atomic64_t rss_pages;			/* (A) anonymous pages mapped */
 	atomic64_t pgtables;			/* (A) table frames */
 	pf_addr_t mmap_base;			/* (C) search from here, downwards */
-	struct list_head machine_list;		/* machine->lock */
+	struct list_head machine_list;		/* machine->lock; mm_list_sem */
 };
 
 /*

@@ -49,6 +49,12 @@ void mm_destroy(struct mm_struct *mm)
 	struct machine *machine = mm->machine;
 	struct machine *previous = machine_enter(machine);
 
+	/* First: who goes through the list must not meet it half gone. */
+	down_write(&machine->mm_list_sem);
+	spin_lock(&machine->lock);
+	list_del(&mm->machine_list);
+	spin_unlock(&machine->lock);
+	up_write(&machine->mm_list_sem);
 	mmap_write_lock(mm);
 	/* Nothing is cut at the ends of the whole, so this cannot fail. */
 	BUG_ON(unmap_region(mm, 0, TASK_CEILING));
@@ -57,9 +63,6 @@ void mm_destroy(struct mm_struct *mm)
 	BUG_ON(atomic64_read(&mm->rss_pages));
 	pgd_free(mm);
 	BUG_ON(atomic64_read(&mm->pgtables));
-	spin_lock(&machine->lock);
-	list_del(&mm->machine_list);
-	spin_unlock(&machine->lock);
 	kfree(mm);
 	machine_leave(previous);
 }

@@ -38,6 +38,16 @@ static inline bool is_pte_marker_entry(swp_entry_t entry)
 	return swp_type(entry) == SWP_PTE_MARKER;
 }
 
+/* pte_swp_uffd_wp_any() - write-protected, whatever kind of entry says so */
+static inline bool pte_swp_uffd_wp_any(pte_t pte)
+{
+	swp_entry_t entry = pte_to_swp_entry(pte);
+
+	return pte_swp_uffd_wp(pte) ||
+	       (is_pte_marker_entry(entry) &&
+		(swp_offset(entry) & PTE_MARKER_UFFD_WP));
+}
+
 static inline struct folio *pfn_swap_entry_folio(swp_entry_t entry)
 {
 	return page_folio(pfn_to_page(swp_offset(entry)));

@@ -189,6 +189,7 @@ enum {
 	PINFOLD_MADV_NOHUGEPAGE = 15,
 	PINFOLD_MADV_POPULATE_READ = 22,
 	PINFOLD_MADV_POPULATE_WRITE = 23,
+	PINFOLD_MADV_COLLAPSE = 25,	/* make huge pages of it, now */
 };
 
 /*
@@ -197,6 +198,9 @@ enum {
  * Return: 0; -EINVAL (unknown advice, unaligned, not applicable), -ENOMEM (a
  * hole; DONTNEED and the HUGEPAGE kinds do the rest all the same), -EAGAIN (no
  * memory, or too many areas, to cut one), -EFAULT, -EHWPOISON, -EINTR.
+ * COLLAPSE: 0 if each whole 2 MiB of the range is one huge page now; -EAGAIN if
+ * a page is got, pinned or in other use; -ENOMEM; -EBUSY (empty entries of an
+ * area with a userfault handler); -EINVAL (what no later try would change).
  */
 PINFOLD_API PINFOLD_MUST_CHECK int pf_madvise(struct pf_mm *mm, pf_addr_t start,
 					      uint64_t length, int advice);
@@ -212,6 +216,31 @@ PINFOLD_API PINFOLD_MUST_CHECK int64_t pf_read(struct pf_mm *mm, pf_addr_t from,
 					       void *to, uint64_t bytes);
 PINFOLD_API PINFOLD_MUST_CHECK int64_t pf_write(struct pf_mm *mm, pf_addr_t to,
 						const void *from, uint64_t bytes);
+
+/* ---- what happens to an address space unasked ----------------------------- */
+
+struct pf_collapse_limits {
+	size_t size;		/* sizeof(struct pf_collapse_limits) */
+	/* Of the 512 entries of a table, how many may be: */
+	unsigned int max_ptes_none;	/* empty, or the zero page; Linux: 511 */
+	unsigned int max_ptes_swap;	/* not present; Linux: 64 */
+	unsigned int max_ptes_shared;	/* mapped elsewhere too; Linux: 256 */
+};
+
+/*
+ * pf_machine_collapse_scan() - one pass of khugepaged
+ * @limits: NULL: Linux's
+ *
+ * Looks at every address space of the machine and makes huge pages where order
+ * 9 is enabled for the area and where nobody has a page got or pinned.  A table
+ * that is at a limit still is collapsed.
+ * Context: pf_mm_read_lock() is not held by the caller.  pf_mm_destroy() waits
+ * for it.
+ * Return: huge pages made; -EINVAL for limits of another version.
+ */
+PINFOLD_API PINFOLD_MUST_CHECK int64_t
+pf_machine_collapse_scan(struct pf_machine *machine,
+			 const struct pf_collapse_limits *limits);
 
 /* ---- getting and pinning ------------------------------------------------- */
 
