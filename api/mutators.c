@@ -6,6 +6,8 @@
 
 #include "host/errtext.h"
 #include "mm/khugepaged.h"
+#include "mm/numa.h"
+#include "mm/pagemap.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -39,4 +41,55 @@ int64_t pf_machine_collapse_scan(struct pf_machine *handle,
 	});
 	machine_leave(previous);
 	return made;
+}
+
+/* A whole number of pages, below the end of the user addresses. */
+static int check_range(pf_addr_t start, uint64_t length)
+{
+	if (!IS_ALIGNED(start | length, PAGE_SIZE))
+		return fail(-EINVAL, "%#" PRIx64 " + %" PRIu64
+			    " is not a range of whole pages", start, length, 0);
+	if (length > TASK_SIZE || start > TASK_SIZE - length)
+		return fail(-EINVAL, "%#" PRIx64 " + %" PRIu64
+			    " is above the user addresses", start, length, 0);
+	return 0;
+}
+
+int pf_clear_soft_dirty(struct pf_mm *handle)
+{
+	struct mm_struct *mm = mm_of(handle);
+	struct machine *previous = machine_enter(mm->machine);
+	int err = clear_refs_soft_dirty(mm);
+
+	machine_leave(previous);
+	return err;
+}
+
+int pf_pagemap(struct pf_mm *handle, pf_addr_t start, unsigned long nr_pages,
+	       uint64_t *entries)
+{
+	struct mm_struct *mm = mm_of(handle);
+	struct machine *previous;
+	int err = check_range(start, (u64)nr_pages << PAGE_SHIFT);
+
+	if (err)
+		return err;
+	previous = machine_enter(mm->machine);
+	err = pagemap_read(mm, start, nr_pages, entries);
+	machine_leave(previous);
+	return err;
+}
+
+int64_t pf_numa_hint(struct pf_mm *handle, pf_addr_t start, uint64_t length)
+{
+	struct mm_struct *mm = mm_of(handle);
+	struct machine *previous;
+	int64_t ret = check_range(start, length);
+
+	if (ret)
+		return ret;
+	previous = machine_enter(mm->machine);
+	ret = numa_hint_range(mm, start, start + length);
+	machine_leave(previous);
+	return ret;
 }

@@ -247,6 +247,18 @@ static inline bool folio_maybe_dma_pinned(struct folio *folio)
 	return (unsigned int)folio_ref_count(folio) >= GUP_PIN_COUNTING_BIAS;
 }
 
+/*
+ * folio_likely_mapped_shared() - does more than one address space map it?
+ *
+ * Source: include/linux/mm.h:folio_likely_mapped_shared()
+ * Differs: a large folio is judged by its whole mapcount, for want of one a
+ *          page: no, while all its entries could be of one address space.
+ */
+static inline bool folio_likely_mapped_shared(struct folio *folio)
+{
+	return folio_mapcount(folio) > folio_nr_pages(folio);
+}
+
 /* The folio lock.  While it is held, mapping and index do not change. */
 void folio_lock(struct folio *folio);
 bool __must_check folio_trylock(struct folio *folio);

@@ -9,7 +9,7 @@
  * Locks: mm_list_sem, mmap_lock, page-table lock.
  * Source: mm/khugepaged.c
  * Differs: an area that was never touched is looked at like one whose table is
- *          empty; "shared" is judged by the folio's whole mapcount.
+ *          empty.
  */
 #include "mm/khugepaged_internal.h"
 
@@ -63,12 +63,6 @@ static enum scan_result find_pmd_or_thp_or_none(struct mm_struct *mm,
 	if (pmd_trans_huge(entry))
 		return SCAN_PMD_MAPPED;
 	return pmd_is_table(entry) ? SCAN_SUCCEED : SCAN_PMD_NULL;
-}
-
-/* More entries map it than one address space has for it. */
-static bool folio_likely_mapped_shared(struct folio *folio)
-{
-	return folio_mapcount(folio) > folio_nr_pages(folio);
 }
 
 enum scan_result scan_none(struct scan *s)

@@ -242,6 +242,46 @@ PINFOLD_API PINFOLD_MUST_CHECK int64_t
 pf_machine_collapse_scan(struct pf_machine *machine,
 			 const struct pf_collapse_limits *limits);
 
+/*
+ * pf_clear_soft_dirty() - forget what was written (clear_refs, 4)
+ *
+ * The next store to each page faults, and marks it again; pages and pins stay.
+ * Small mappings of pinned pages are left as they are.
+ * Return: 0; -EINTR.
+ */
+PINFOLD_API PINFOLD_MUST_CHECK int pf_clear_soft_dirty(struct pf_mm *mm);
+
+/* Bits of an entry of pf_pagemap(); the lower 55 are the frame number. */
+#define PINFOLD_PM_PFRAME_MASK	((UINT64_C(1) << 55) - 1)
+#define PINFOLD_PM_SOFT_DIRTY	(UINT64_C(1) << 55)	/* written since */
+#define PINFOLD_PM_UFFD_WP	(UINT64_C(1) << 57)
+#define PINFOLD_PM_SWAP		(UINT64_C(1) << 62)	/* not present, not empty */
+#define PINFOLD_PM_PRESENT	(UINT64_C(1) << 63)
+
+/*
+ * pf_pagemap() - what maps each page, as in /proc/PID/pagemap
+ * @start: a multiple of the page size
+ * @entries: room for @nr_pages; 0 where nothing is mapped
+ *
+ * Return: 0; -EINVAL (unaligned, above the user addresses), -EINTR.
+ */
+PINFOLD_API PINFOLD_MUST_CHECK int pf_pagemap(struct pf_mm *mm, pf_addr_t start,
+					      unsigned long nr_pages,
+					      uint64_t *entries);
+
+/*
+ * pf_numa_hint() - mark a range so that the next use of each page faults
+ *
+ * What NUMA balancing does to find out who uses a page.  The fault gives the
+ * access back; nothing is moved.  Pins and gets look through the mark, unless
+ * with PINFOLD_FOLL_HONOR_NUMA_FAULT or in the fast forms.
+ * Return: pages marked: neither zero pages nor, by small entries, pinned ones;
+ * -EINVAL (unaligned, above the user addresses), -EINTR.
+ */
+PINFOLD_API PINFOLD_MUST_CHECK int64_t pf_numa_hint(struct pf_mm *mm,
+						    pf_addr_t start,
+						    uint64_t length);
+
 /* ---- getting and pinning ------------------------------------------------- */
 
 enum {
