@@ -5,6 +5,7 @@
 #include "api/handle.h"
 
 #include "host/errtext.h"
+#include "mm/folio_split.h"
 #include "mm/khugepaged.h"
 #include "mm/numa.h"
 #include "mm/pagemap.h"
@@ -90,6 +91,24 @@ int64_t pf_numa_hint(struct pf_mm *handle, pf_addr_t start, uint64_t length)
 		return ret;
 	previous = machine_enter(mm->machine);
 	ret = numa_hint_range(mm, start, start + length);
+	machine_leave(previous);
+	return ret;
+}
+
+int64_t pf_split(struct pf_mm *handle, pf_addr_t start, uint64_t length,
+		 unsigned int order)
+{
+	struct mm_struct *mm = mm_of(handle);
+	struct machine *previous;
+	int64_t ret = check_range(start, length);
+
+	if (ret)
+		return ret;
+	if (order == 1 || order >= HPAGE_PMD_ORDER)
+		return fail(-EINVAL, "folios are not split to order %" PRIu64,
+			    order, 0, 0);
+	previous = machine_enter(mm->machine);
+	ret = split_huge_pages_in_range(mm, start, start + length, order);
 	machine_leave(previous);
 	return ret;
 }

@@ -8,12 +8,15 @@
  *
  * Locks: mmap_lock for write, page-table lock.
  * Source: fs/proc/task_mmu.c:clear_refs_write()
+ * Differs: writable migration entries become read-only too, so that no store
+ *          after the migration goes unnoticed.
  */
 #include "mm/pagemap.h"
 
 #include "host/errtext.h"
 #include "mm/huge_memory.h"
 #include "mm/hugetlb.h"
+#include "mm/swapops.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -43,7 +46,7 @@ static void clear_soft_dirty(struct vm_area_struct *vma, pf_addr_t address,
 	if (pte_none(pte))
 		return;
 	if (!pte_present(pte))
-		pte = pte_swp_clear_soft_dirty(pte);
+		pte = pte_swp_clear_soft_dirty(pte_swp_wrprotect(pte));
 	else if (pte_is_pinned(vma, address, pte))
 		return;
 	else

@@ -167,23 +167,17 @@ static vm_fault_t do_fault(struct vm_fault *vmf)
 /* Wait until the folio that a migration entry names is unlocked. */
 static void migration_entry_wait(struct vm_fault *vmf)
 {
-	struct folio *folio = NULL;
-
 	vmf->pte = pte_offset_map_lock(vmf->vma->vm_mm, vmf->pmd, vmf->address,
 				       &vmf->ptl);
 	if (!vmf->pte)
 		return;
-	/* The folio is alive while its migration entry is there. */
-	if (pte_same(ptep_get(vmf->pte), vmf->orig_pte)) {
-		folio = pfn_swap_entry_folio(pte_to_swp_entry(vmf->orig_pte));
-		folio_get(folio);
+	if (!pte_same(ptep_get(vmf->pte), vmf->orig_pte)) {
+		pte_unmap_unlock(vmf->pte, vmf->ptl);
+		return;
 	}
-	pte_unmap_unlock(vmf->pte, vmf->ptl);
-	if (folio) {
-		folio_lock(folio);
-		folio_unlock(folio);
-		folio_put(folio);
-	}
+	pte_unmap(vmf->pte);
+	migration_entry_wait_on_locked(pte_to_swp_entry(vmf->orig_pte),
+				       vmf->ptl);
 }
 
 /*

@@ -213,6 +213,19 @@ static inline void pte_clear(struct mm_struct *mm, pf_addr_t address,
 	set_pte_at(mm, address, ptep, __pte(0));
 }
 
+/*
+ * ptep_get_and_clear() - take an entry away
+ *
+ * A full barrier: who then reads the folio's counts, and a walk without locks
+ * that raises a count and reads the entry again, do not both miss the other.
+ */
+static inline pte_t ptep_get_and_clear(struct mm_struct *mm __maybe_unused,
+				       pf_addr_t address __maybe_unused,
+				       pte_t *ptep)
+{
+	return __pte(xchg(&ptep->pte, 0));
+}
+
 static inline void set_pmd_at(struct mm_struct *mm __maybe_unused,
 			      pf_addr_t address __maybe_unused, pmd_t *pmdp,
 			      pmd_t pmd)

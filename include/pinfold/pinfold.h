@@ -282,6 +282,21 @@ PINFOLD_API PINFOLD_MUST_CHECK int64_t pf_numa_hint(struct pf_mm *mm,
 						    pf_addr_t start,
 						    uint64_t length);
 
+/*
+ * pf_split() - split large folios (debugfs split_huge_pages)
+ * @start, @length: whole pages; a folio that has one mapped there is split
+ * @order: of the parts: 0, or 2 ... 8
+ *
+ * Bytes, protection and marks stay.  Split to order 0, pages of zeroes become
+ * the zero page, and unmapped ones are freed.  Folios with a page got or pinned
+ * are left out; a huge page may be mapped by small entries afterwards.
+ * Return: folios split; -EAGAIN if there are some and all are in use; -EINVAL
+ * (unaligned, above the user addresses, @order), -EINTR.
+ */
+PINFOLD_API PINFOLD_MUST_CHECK int64_t pf_split(struct pf_mm *mm, pf_addr_t start,
+						uint64_t length,
+						unsigned int order);
+
 /* ---- getting and pinning ------------------------------------------------- */
 
 enum {
