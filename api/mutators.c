@@ -9,6 +9,7 @@
 #include "mm/khugepaged.h"
 #include "mm/numa.h"
 #include "mm/pagemap.h"
+#include "mm/userfaultfd.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -111,4 +112,59 @@ int64_t pf_split(struct pf_mm *handle, pf_addr_t start, uint64_t length,
 	ret = split_huge_pages_in_range(mm, start, start + length, order);
 	machine_leave(previous);
 	return ret;
+}
+
+/* As check_range(), and not empty. */
+static int check_userfault_range(pf_addr_t start, uint64_t length)
+{
+	int err = check_range(start, length);
+
+	if (!err && !length)
+		err = fail(-EINVAL, "an empty range at %#" PRIx64, start, 0, 0);
+	return err;
+}
+
+int pf_userfault_register(struct pf_mm *handle, pf_addr_t start,
+			  uint64_t length, pf_userfault_fn fn, void *arg)
+{
+	struct mm_struct *mm = mm_of(handle);
+	struct machine *previous;
+	int err = check_userfault_range(start, length);
+
+	if (err)
+		return err;
+	previous = machine_enter(mm->machine);
+	err = userfaultfd_register(mm, start, start + length, fn, arg);
+	machine_leave(previous);
+	return err;
+}
+
+int pf_userfault_unregister(struct pf_mm *handle, pf_addr_t start,
+			    uint64_t length)
+{
+	struct mm_struct *mm = mm_of(handle);
+	struct machine *previous;
+	int err = check_userfault_range(start, length);
+
+	if (err)
+		return err;
+	previous = machine_enter(mm->machine);
+	err = userfaultfd_unregister(mm, start, start + length);
+	machine_leave(previous);
+	return err;
+}
+
+int pf_userfault_writeprotect(struct pf_mm *handle, pf_addr_t start,
+			      uint64_t length, bool on)
+{
+	struct mm_struct *mm = mm_of(handle);
+	struct machine *previous;
+	int err = check_userfault_range(start, length);
+
+	if (err)
+		return err;
+	previous = machine_enter(mm->machine);
+	err = mwriteprotect_range(mm, start, start + length, on);
+	machine_leave(previous);
+	return err;
 }

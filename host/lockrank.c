@@ -12,6 +12,7 @@ const char *const lock_rank_names[NR_LOCK_RANKS] = {
 	[RANK_HUGETLB_FAULT] = "hugetlb fault lock",
 	[RANK_FOLIO] = "folio lock",
 	[RANK_PTL] = "page-table lock",
+	[RANK_USERFAULT] = "userfault lock",
 	[RANK_HUGETLB] = "hugetlb lock",
 	[RANK_LRU] = "lru lock",
 	[RANK_PCP] = "cpu lists lock",

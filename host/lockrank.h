@@ -22,6 +22,7 @@ enum lock_rank {
 	RANK_HUGETLB_FAULT, /* machine->hugetlb_fault[]: a place of an area */
 	RANK_FOLIO,	/* folio lock bit: mapping and index of a folio */
 	RANK_PTL,	/* page-table lock: the entries of one table */
+	RANK_USERFAULT,	/* userfaultfd_ctx->lock: who waits for a handler */
 	RANK_HUGETLB,	/* hstate->lock: a pool of huge pages */
 	RANK_LRU,	/* zone->lru_lock: LRU lists and their flags */
 	RANK_PCP,	/* simulated CPU's free lists and LRU batch */

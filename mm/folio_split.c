@@ -155,12 +155,9 @@ static void unmap_place(struct folio *folio, struct vm_area_struct *vma,
 	pmd_t *pmd = mm_find_pmd(vma->vm_mm, address), leaf;
 
 	leaf = pmd ? pmdp_get(pmd) : __pmd(0);
-	/* A leaf of another folio here means that this one is not. */
-	if (pmd_trans_huge(leaf)) {
-		if (pmd_pfn(leaf) != p.pfn)
-			return;
+	/* Of another folio: this one may still be mapped behind that leaf. */
+	if (pmd_trans_huge(leaf) && pmd_pfn(leaf) == p.pfn)
 		split_huge_pmd(vma, pmd, address);
-	}
 	for_each_pte(&p, address, place_end(&p, folio, address), unmap_pte);
 }
 

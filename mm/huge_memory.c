@@ -17,6 +17,7 @@
 #include "mm/gfp.h"
 #include "mm/rmap.h"
 #include "mm/swap.h"
+#include "mm/userfaultfd.h"
 
 #include <string.h>
 
@@ -204,10 +205,13 @@ vm_fault_t do_huge_pmd_wp_page(struct vm_fault *vmf)
 	spinlock_t *ptl;
 	pmd_t entry;
 
-	if (is_huge_zero_pmd(vmf->orig_pmd))
+	if (!unshare && userfaultfd_huge_pmd_wp(vma, vmf->orig_pmd)) {
+		if (!userfaultfd_wp_async(vma))
+			return handle_userfault(vmf);
+		/* The page written loses its protection, alone. */
 		goto fallback;
-	/* Nobody serves write-protection: the page written loses it, alone. */
-	if (!unshare && userfaultfd_huge_pmd_wp(vma, vmf->orig_pmd))
+	}
+	if (is_huge_zero_pmd(vmf->orig_pmd))
 		goto fallback;
 	ptl = pmd_lock(vma->vm_mm, vmf->pmd);
 	entry = pmdp_get(vmf->pmd);
@@ -231,6 +235,16 @@ fallback:
 	return VM_FAULT_FALLBACK;
 }
 
+pmd_t pmd_upgrade_write(struct vm_area_struct *vma, pmd_t leaf)
+{
+	if (!(vma->vm_flags & VM_WRITE) || pmd_protnone(leaf) ||
+	    is_huge_zero_pmd(leaf) || !PageAnonExclusive(pmd_page(leaf)) ||
+	    pmd_needs_soft_dirty_wp(vma, leaf) ||
+	    userfaultfd_huge_pmd_wp(vma, leaf))
+		return leaf;
+	return pmd_mkwrite_novma(leaf);
+}
+
 vm_fault_t do_huge_pmd_numa_page(struct vm_fault *vmf)
 {
 	struct vm_area_struct *vma = vmf->vma;
@@ -239,12 +253,8 @@ vm_fault_t do_huge_pmd_numa_page(struct vm_fault *vmf)
 
 	if (pmd_val(entry) == pmd_val(vmf->orig_pmd)) {
 		entry = pmd_mkyoung(pmd_modify(entry, vma->vm_page_prot));
-		if ((vma->vm_flags & VM_WRITE) && !is_huge_zero_pmd(entry) &&
-		    PageAnonExclusive(pmd_page(entry)) &&
-		    !pmd_needs_soft_dirty_wp(vma, entry) &&
-		    !userfaultfd_huge_pmd_wp(vma, entry))
-			entry = pmd_mkwrite_novma(entry);
-		set_pmd_at(vma->vm_mm, vmf->address, vmf->pmd, entry);
+		set_pmd_at(vma->vm_mm, vmf->address, vmf->pmd,
+			   pmd_upgrade_write(vma, entry));
 	}
 	spin_unlock(ptl);
 	return 0;
@@ -353,15 +363,9 @@ bool change_huge_pmd(struct vm_area_struct *vma, pmd_t *pmd, pgprot_t prot)
 	pmd_t leaf = pmdp_get(pmd);
 	const bool huge = pmd_trans_huge(leaf);
 
-	if (huge) {
-		leaf = pmd_modify(leaf, prot);
-		if ((vma->vm_flags & VM_WRITE) && !is_huge_zero_pmd(leaf) &&
-		    !pmd_protnone(leaf) && PageAnonExclusive(pmd_page(leaf)) &&
-		    !pmd_needs_soft_dirty_wp(vma, leaf) &&
-		    !userfaultfd_huge_pmd_wp(vma, leaf))
-			leaf = pmd_mkwrite_novma(leaf);
-		set_pmd_at(vma->vm_mm, 0, pmd, leaf);
-	}
+	if (huge)
+		set_pmd_at(vma->vm_mm, 0, pmd,
+			   pmd_upgrade_write(vma, pmd_modify(leaf, prot)));
 	spin_unlock(ptl);
 	return huge;
 }

@@ -52,6 +52,14 @@ void split_huge_pmd_at(struct vm_area_struct *vma, pf_addr_t address);
 bool zap_huge_pmd(struct vm_area_struct *vma, pmd_t *pmd);
 bool change_huge_pmd(struct vm_area_struct *vma, pmd_t *pmd, pgprot_t prot);
 
+/*
+ * pmd_upgrade_write() - the leaf, writable if a write fault would do no more
+ *
+ * Context: the pmd lock.
+ * Source: mm/huge_memory.c:can_change_pmd_writable()
+ */
+pmd_t pmd_upgrade_write(struct vm_area_struct *vma, pmd_t leaf);
+
 /* touch_pmd() - set young, and dirty for a write.  Context: the pmd lock. */
 void touch_pmd(struct vm_area_struct *vma, pf_addr_t addr, pmd_t *pmd,
 	       bool write);

@@ -17,6 +17,7 @@
 #include "mm/gfp.h"
 #include "mm/huge_memory.h"
 #include "mm/rmap.h"
+#include "mm/userfaultfd.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -391,6 +392,7 @@ static vm_fault_t hugetlb_copy(struct vm_area_struct *vma, pmd_t *leaf,
 			       bool unshare, spinlock_t *ptl)
 {
 	struct folio *new;
+	pmd_t entry;
 
 	spin_unlock(ptl);
 	new = alloc_hugetlb_folio(vma, address);
@@ -400,7 +402,10 @@ static vm_fault_t hugetlb_copy(struct vm_area_struct *vma, pmd_t *leaf,
 	__folio_set_uptodate(new);
 	spin_lock(ptl);
 	add_anon_rmap(new, vma, address);
-	set_pmd_at(vma->vm_mm, address, leaf, new_leaf(vma, new, !unshare));
+	entry = new_leaf(vma, new, !unshare);
+	if (unshare && pmd_uffd_wp(pmdp_get(leaf)))
+		entry = pmd_mkuffd_wp(entry);
+	set_pmd_at(vma->vm_mm, address, leaf, entry);
 	atomic_dec(&old->_mapcount);
 	spin_unlock(ptl);
 	folio_put(old);
@@ -422,10 +427,11 @@ static vm_fault_t hugetlb_wp(struct vm_area_struct *vma, pmd_t *leaf,
 	if (!PageAnonExclusive(&folio->page) && folio_mapcount(folio) != 1)
 		return hugetlb_copy(vma, leaf, folio, address, unshare, ptl);
 	SetPageAnonExclusive(&folio->page);
-	if (!unshare)
+	if (!unshare) {
+		entry = pmd_mkdirty(pmd_mkyoung(pmd_clear_uffd_wp(entry)));
 		set_pmd_at(vma->vm_mm, address, leaf,
-			   maybe_pmd_mkwrite(pmd_mkdirty(pmd_mkyoung(entry)),
-					     vma));
+			   maybe_pmd_mkwrite(entry, vma));
+	}
 	spin_unlock(ptl);
 	return 0;
 }
@@ -455,6 +461,12 @@ vm_fault_t hugetlb_fault(struct vm_area_struct *vma, pf_addr_t address,
 		return VM_FAULT_OOM;
 	place = lock_place(vma, address);
 	entry = pmdp_get(leaf);
+	if (write && !pmd_none(entry) && !pmd_write(entry) &&
+	    userfaultfd_huge_pmd_wp(vma, entry) && !userfaultfd_wp_async(vma)) {
+		up_write(place);
+		return handle_userfault(&(struct vm_fault){
+			.vma = vma, .address = address, .flags = flags });
+	}
 	if (pmd_none(entry))
 		ret = hugetlb_no_page(vma, leaf, address, write);
 	else if ((write || unshare) && !pmd_write(entry))
@@ -521,6 +533,30 @@ void hugetlb_change_protection(struct vm_area_struct *vma, pf_addr_t start,
 			set_pmd_at(vma->vm_mm, at, leaf,
 				   pmd_modify(entry, vma->vm_page_prot));
 		spin_unlock(ptl);
+	}
+}
+
+void hugetlb_wp_range(struct vm_area_struct *vma, pf_addr_t start,
+		      pf_addr_t end, bool on)
+{
+	const u64 size = huge_page_size(hstate_vma(vma));
+
+	for (pf_addr_t at = start; at < end; at += size) {
+		/* No copy of the page is under way meanwhile. */
+		struct rw_semaphore *place = lock_place(vma, at);
+		pmd_t *leaf = find_leaf(vma, at), entry;
+		spinlock_t *ptl;
+
+		if (leaf) {
+			ptl = leaf_lock(leaf);
+			entry = pmdp_get(leaf);
+			if (pmd_leaf(entry))
+				set_pmd_at(vma->vm_mm, at, leaf, on ?
+					pmd_mkuffd_wp(pmd_wrprotect(entry)) :
+					pmd_clear_uffd_wp(entry));
+			spin_unlock(ptl);
+		}
+		up_write(place);
 	}
 }
 

@@ -22,6 +22,7 @@
 #include "mm/rmap.h"
 #include "mm/swap.h"
 #include "mm/swapops.h"
+#include "mm/userfaultfd.h"
 
 #include <string.h>
 
@@ -334,11 +335,11 @@ static vm_fault_t do_wp_page(struct vm_fault *vmf)
 	struct vm_area_struct *vma = vmf->vma;
 	struct page *page;
 
-	/*
-	 * Nobody serves the events of this area, so write-protection works in
-	 * asynchronous mode: the bit is dropped and the store goes on.
-	 */
 	if (!unshare && userfaultfd_pte_wp(vma, vmf->orig_pte)) {
+		if (!userfaultfd_wp_async(vma)) {
+			pte_unmap_unlock(vmf->pte, vmf->ptl);
+			return handle_userfault(vmf);
+		}
 		vmf->orig_pte = pte_clear_uffd_wp(vmf->orig_pte);
 		set_pte_at(vma->vm_mm, vmf->address, vmf->pte, vmf->orig_pte);
 	}

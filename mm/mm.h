@@ -299,10 +299,16 @@ static inline bool userfaultfd_huge_pmd_wp(struct vm_area_struct *vma, pmd_t pmd
 	return (vma->vm_flags & VM_UFFD_WP) && pmd_uffd_wp(pmd);
 }
 
+/* userfaultfd_wp_async() - nobody serves: a store drops the mark and goes on */
+static inline bool userfaultfd_wp_async(const struct vm_area_struct *vma)
+{
+	return !vma->userfaultfd_ctx;
+}
+
 /* userfaultfd_armed() - does somebody serve faults of this area? */
 static inline bool userfaultfd_armed(const struct vm_area_struct *vma)
 {
-	return vma->vm_flags & (VM_UFFD_MISSING | VM_UFFD_WP);
+	return vma->vm_flags & __VM_UFFD_FLAGS;
 }
 
 /*

@@ -26,6 +26,7 @@ struct vm_area_struct;
 struct address_space;
 struct hstate;
 struct hugetlb_resv;
+struct userfaultfd_ctx;
 
 typedef unsigned long vm_flags_t;
 
@@ -135,6 +136,7 @@ enum pageflags {
 #define VM_LOCKONFAULT	0x00080000UL
 #define VM_NORESERVE	0x00200000UL
 #define VM_HUGETLB	0x00400000UL
+#define __VM_UFFD_FLAGS	(VM_UFFD_MISSING | VM_UFFD_WP)
 #define VM_SOFTDIRTY	0x08000000UL
 #define VM_MIXEDMAP	0x10000000UL
 #define VM_HUGEPAGE	0x20000000UL
@@ -162,6 +164,7 @@ struct vm_area_struct {
 	const struct vm_operations_struct *vm_ops; /* (C) NULL: anonymous */
 	struct hstate *hstate;			/* (C) VM_HUGETLB: its pool */
 	struct hugetlb_resv *resv;		/* (M) and its reservations */
+	struct userfaultfd_ctx *userfaultfd_ctx; /* (M) who serves VM_UFFD_WP */
 };
 
 RB_HEAD(vma_tree, vm_area_struct);

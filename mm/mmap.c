@@ -11,6 +11,7 @@
 #include "mm/gfp.h"
 #include "mm/gup.h"
 #include "mm/hugetlb.h"
+#include "mm/userfaultfd.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -281,6 +282,7 @@ int unmap_region(struct mm_struct *mm, pf_addr_t start, pf_addr_t end)
 	while (vma && vma->vm_start < end) {
 		next = vma_next(vma);
 		zap_page_range(vma, vma->vm_start, vma->vm_end);
+		wake_userfault(vma, vma->vm_start, vma->vm_end);
 		hugetlb_close(vma);
 		ceiling = vma->vm_end;
 		vma_unlink(mm, vma);

@@ -53,8 +53,7 @@ static pte_t pte_in_leaf(u64 leaf, pf_addr_t address, pf_addr_t size)
 		     (address & (size - 1) & PAGE_MASK));
 }
 
-/* The entry that maps @address, whatever its level. */
-static pte_t entry_of(struct mm_struct *mm, pf_addr_t address)
+pte_t mm_lookup_entry(struct mm_struct *mm, pf_addr_t address)
 {
 	pud_t *pud = mm_find_pud(mm, address);
 	pmd_t *pmd, leaf;
@@ -84,8 +83,10 @@ int pagemap_read(struct mm_struct *mm, pf_addr_t start, unsigned long nr_pages,
 		pf_addr_t address = start + i * PAGE_SIZE;
 		struct vm_area_struct *vma = vma_lookup(mm, address);
 
-		entries[i] = vma ? pte_to_pagemap_entry(entry_of(mm, address)) :
-				   0;
+		entries[i] = 0;
+		if (vma)
+			entries[i] = pte_to_pagemap_entry(
+					mm_lookup_entry(mm, address));
 		/* A new area counts as written, empty places included. */
 		if (vma && (vma->vm_flags & VM_SOFTDIRTY))
 			entries[i] |= PM_SOFT_DIRTY;

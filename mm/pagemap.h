@@ -38,4 +38,12 @@ int __must_check clear_refs_soft_dirty(struct mm_struct *mm);
 int __must_check pagemap_read(struct mm_struct *mm, pf_addr_t start,
 			      unsigned long nr_pages, u64 *entries);
 
+/*
+ * mm_lookup_entry() - what maps @address, as a PTE, whatever the level
+ *
+ * Looked at without its lock: it may be different on return.
+ * Context: mmap_lock held.
+ */
+pte_t mm_lookup_entry(struct mm_struct *mm, pf_addr_t address);
+
 #endif

@@ -17,6 +17,7 @@
 #include "mm/gfp.h"
 #include "mm/huge_memory.h"
 #include "mm/hugetlb.h"
+#include "mm/userfaultfd.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -116,6 +117,7 @@ struct vm_area_struct *vm_area_alloc(struct mm_struct *mm, pf_addr_t start,
 
 void vm_area_free(struct vm_area_struct *vma)
 {
+	userfaultfd_ctx_put(vma->userfaultfd_ctx);
 	kfree(vma);
 }
 
@@ -158,6 +160,7 @@ int __split_vma(struct vm_area_struct *vma, pf_addr_t address)
 	hugetlb_share(upper, vma);
 	split_huge_pmd_at(vma, address);
 	upper->vm_ops = vma->vm_ops;
+	upper->userfaultfd_ctx = userfaultfd_ctx_get(vma->userfaultfd_ctx);
 	upper->vm_pgoff = linear_page_index(vma, address);
 	vma->vm_end = address;
 	vma_link(mm, upper);
@@ -196,6 +199,7 @@ static bool in_line(struct vm_area_struct *low, struct vm_area_struct *high)
 {
 	return low && high && low->vm_end == high->vm_start &&
 	       low->vm_ops == high->vm_ops && low->resv == high->resv &&
+	       low->userfaultfd_ctx == high->userfaultfd_ctx &&
 	       low->vm_pgoff + vma_pages(low) == high->vm_pgoff;
 }
 

@@ -297,6 +297,46 @@ PINFOLD_API PINFOLD_MUST_CHECK int64_t pf_split(struct pf_mm *mm, pf_addr_t star
 						uint64_t length,
 						unsigned int order);
 
+/*
+ * Write-protection with a handler (userfaultfd).
+ *
+ * The handler is called by the thread whose store, or pin for writing, met a
+ * protected page, without mmap_lock, so it may call anything but
+ * pf_mm_destroy().  Then the thread sleeps until the page's protection is ended,
+ * by the handler or by somebody it told; a fatal signal ends the sleep.  Calls
+ * that cannot let mmap_lock go get -EFAULT instead, FOLL_NOWAIT what it has.
+ */
+typedef void (*pf_userfault_fn)(void *arg, pf_addr_t address);
+
+/*
+ * pf_userfault_register() - serve write faults of a range; protects nothing yet
+ * @fn: NULL: a store ends the protection of its page, and goes on
+ * @arg: for @fn
+ *
+ * What is moved by pf_mremap() leaves protection and handler behind.
+ * Return: 0; -EINVAL (unaligned, empty, nothing mapped), -EBUSY (there is
+ * another handler), -ENOMEM (areas before the one that could not be cut are
+ * registered).
+ */
+PINFOLD_API PINFOLD_MUST_CHECK int
+pf_userfault_register(struct pf_mm *mm, pf_addr_t start, uint64_t length,
+		      pf_userfault_fn fn, void *arg);
+/* Ends protection and wakes who waits.  Return: 0, -EINVAL, -ENOMEM. */
+PINFOLD_API PINFOLD_MUST_CHECK int
+pf_userfault_unregister(struct pf_mm *mm, pf_addr_t start, uint64_t length);
+
+/*
+ * pf_userfault_writeprotect() - protect a range, or end that and wake who waits
+ *
+ * Only pages that are there are protected: a page that is faulted in later is
+ * not.
+ * Return: 0; -ENOENT (not all is registered; what lies before is changed),
+ * -EINVAL (unaligned, empty, inside a hugetlb page), -EINTR.
+ */
+PINFOLD_API PINFOLD_MUST_CHECK int
+pf_userfault_writeprotect(struct pf_mm *mm, pf_addr_t start, uint64_t length,
+			  bool on);
+
 /* ---- getting and pinning ------------------------------------------------- */
 
 enum {
