@@ -72,7 +72,7 @@ void migration_entry_wait_on_locked(swp_entry_t entry, spinlock_t *ptl)
 void __folio_set_locked(struct folio *folio)
 {
 	lockrank_acquire(folio, RANK_FOLIO, 0, true, __FILE__, __LINE__);
-	WRITE_ONCE(folio->flags, folio->flags | BIT(PG_locked));
+	WRITE_ONCE(folio->flags, READ_ONCE(folio->flags) | BIT(PG_locked));
 }
 
 void folio_unlock(struct folio *folio)

@@ -52,10 +52,15 @@ static inline bool pte_none_or_zero(pte_t pte)
 	       (pte_present(pte) && is_zero_pfn(pte_pfn(pte)));
 }
 
-/* Nobody has a reference but those who map it. */
+/*
+ * is_refcount_suitable() - nobody has a reference but those who map it
+ *
+ * With acquire: what a holder stored before it let go is in what is copied.
+ */
 static inline bool is_refcount_suitable(struct folio *folio)
 {
-	return folio_ref_count(folio) == folio_mapcount(folio);
+	return smp_load_acquire(&folio->_refcount.counter) ==
+	       folio_mapcount(folio);
 }
 
 /* What an empty entry, and a page, add to the look; SCAN_SUCCEED: go on. */
