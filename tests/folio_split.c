@@ -11,6 +11,7 @@
 #include "tests/random.h"
 
 #include "mm/folio_split.h"
+#include "mm/rmap.h"
 #include "mm/swapops.h"
 
 #include <errno.h>
@@ -299,6 +300,30 @@ static void test_late(void **state)
 	run_late(PINFOLD_FOLL_WRITE, true);
 }
 
+/* [gup_E4] exclusivity is not taken from a page that may be pinned. */
+static void test_gup_E4(void **state)
+{
+	struct folio *folio;
+	struct page *page;
+	pte_t pte;
+
+	(void)state;
+	begin(BIT(4), NR);
+	write_word(&t, AT, 1);
+	page = page_mapped_at(&t, AT + PAGES(5));
+	folio = page_folio(page);
+	take_hold(HOLD_PIN, 9);
+	pte = ptep_get_and_clear(mm_of(t.mm), AT, pte_at(&t, AT + PAGES(5)));
+	assert_int_equal(folio_try_share_anon_rmap_pte(folio, page), -EBUSY);
+	assert_true(PageAnonExclusive(page));
+	drop_hold(HOLD_PIN);
+	assert_int_equal(folio_try_share_anon_rmap_pte(folio, page), 0);
+	assert_false(PageAnonExclusive(page));
+	set_entry(AT + PAGES(5), pte_wrprotect(pte));
+	assert_valid(&t);
+	mm_test_end(&t);
+}
+
 static void test_orders(void **state)
 {
 	static const unsigned int orders[] = { 8, 5, 4, 2, 0 };
@@ -519,6 +544,7 @@ int main(void)
 		cmocka_unit_test(test_gup_S2_moved),
 		cmocka_unit_test(test_gup_S4),
 		cmocka_unit_test(test_late),
+		cmocka_unit_test(test_gup_E4),
 		cmocka_unit_test(test_orders),
 		cmocka_unit_test(test_marks),
 		cmocka_unit_test(test_zeroes_stay),

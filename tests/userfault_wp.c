@@ -453,6 +453,8 @@ static void test_moved(void **state)
 				   PINFOLD_MREMAP_MAYMOVE |
 				   PINFOLD_MREMAP_FIXED, there, &place), 0);
 	assert_valid(&t);
+	for (u64 i = 0; i < 16; i++)
+		assert_int_equal(is_wp(8 * NR + i), false);
 	write_word(&t, there, 7);
 	assert_int_equal(events(), 0);
 	assert_int_equal(pf_userfault_writeprotect(t.mm, there, PAGE_SIZE,
