@@ -42,7 +42,7 @@
 #include "host/compiler.h"
 #include "host/types.h"
 
-#include <pinfold/pinfold.h>
+#include "pinfold/pinfold.h"
 
 #define RACE_THREADS	4
 #define RACE_PAGES	1024	/* a hold's room; the window has as many */

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Cells, what they held before the run, and races between accesses.
+ *
+ * Limit: of one cell the last RECORDS different accesses are remembered; a race
+ * with an older one is found by another schedule or not at all.
+ */
+#include "lab/explore/cell.h"
+
+#include "host/bug.h"
+#include "host/fibre.h"
+#include "lab/explore/heap.h"
+#include "lab/explore/source.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define INDEX_BITS	18
+#define CHECK_STACK	((size_t)8 << 20)
+#define MAX_CELLS	(1u << (INDEX_BITS - 1))
+
+struct undo {
+	u64 *word;
+	u64 old;
+};
+
+static u32 *index_of_key;	/* 0: free; else cell number + 1 */
+static struct cell *cells;
+static u32 nr_cells;
+static struct undo *undos;
+static u32 nr_undos;
+static const char *tls;
+static size_t tls_bytes;
+static const char *check_stack;
+
+static u32 hash_slot(u64 key)
+{
+	return (key * 0x9e3779b97f4a7c15) >> (64 - INDEX_BITS);
+}
+
+static struct cell *cell_find(u64 key)
+{
+	u32 slot = hash_slot(key);
+
+	for (; index_of_key[slot]; slot = (slot + 1) & ((1u << INDEX_BITS) - 1))
+		if (cells[index_of_key[slot] - 1].key == key)
+			return &cells[index_of_key[slot] - 1];
+	BUG_ON(nr_cells == MAX_CELLS);
+	cells[nr_cells].key = key;
+	index_of_key[slot] = ++nr_cells;
+	return &cells[nr_cells - 1];
+}
+
+struct cell *cell_of(const void *addr)
+{
+	struct cell *c = cell_find((uintptr_t)addr / 8);
+
+	if (c->run != run.id) {
+		c->run = run.id;
+		c->logged = false;
+		c->nr_records = 0;
+		c->loc = 0;
+	}
+	return c;
+}
+
+void cell_log(struct cell *c)
+{
+	if (c->logged)
+		return;
+	c->logged = true;
+	undos[nr_undos].word = (u64 *)(uintptr_t)(c->key * 8);
+	undos[nr_undos].old = *undos[nr_undos].word;
+	nr_undos++;
+}
+
+static bool ordered(const struct record *r)
+{
+	return r->clock <= run_task()->know.hb.at[r->task];
+}
+
+static void report_race(const struct record *r, enum access kind,
+			const void *addr)
+{
+	static const char *const names[] = {
+		"a plain load", "a plain store", "an atomic load",
+		"an atomic store",
+	};
+
+	run.failure.other_pc = source_pc(r->pc);
+	run.failure.other_task = r->task;
+	run.failure.addr = addr;
+	run_fail(FAIL_RACE, "%s by %s is not ordered against %s by %s",
+		 names[kind], run_task()->name, names[r->kind],
+		 run.tasks[r->task].name);
+}
+
+/* The record that a new access replaces: of the same task, and weaker. */
+static struct record *record_to_replace(struct cell *c, u8 mask,
+					enum access kind)
+{
+	for (unsigned int i = 0; i < c->nr_records; i++) {
+		struct record *r = &c->records[i];
+
+		if (r->task == run.running && !(r->mask & ~mask) &&
+		    (r->kind & ACCESS_WRITE) <= (kind & ACCESS_WRITE) &&
+		    (r->kind & ACCESS_ATOMIC) >= (kind & ACCESS_ATOMIC))
+			return r;
+	}
+	if (c->nr_records < RECORDS)
+		return &c->records[c->nr_records++];
+	memmove(&c->records[0], &c->records[1],
+		sizeof(c->records) - sizeof(c->records[0]));
+	return &c->records[RECORDS - 1];
+}
+
+void cell_access(struct cell *c, u8 mask, enum access kind, uintptr_t pc,
+		 const void *addr)
+{
+	const u32 clock = run_task()->know.hb.at[run.running];
+	struct record *r;
+
+	for (unsigned int i = 0; i < c->nr_records; i++) {
+		r = &c->records[i];
+		if (r->task != run.running && (r->mask & mask) &&
+		    ((r->kind | kind) & ACCESS_WRITE) &&
+		    !(r->kind & kind & ACCESS_ATOMIC) && !ordered(r))
+			report_race(r, kind, addr);
+	}
+	r = record_to_replace(c, mask, kind);
+	*r = (struct record){
+		.clock = clock, .task = run.running, .mask = mask,
+		.kind = kind, .pc = source_offset(pc),
+	};
+}
+
+bool memory_is_private(const void *addr)
+{
+	if ((uintptr_t)addr - (uintptr_t)tls < tls_bytes)
+		return true;
+	if (run.phase == RUN_THREADS)
+		return fibre_stack_offset(run_task()->fibre, addr) >= 0;
+	return (uintptr_t)check_stack - (uintptr_t)addr < CHECK_STACK;
+}
+
+static void plain_part(const char *addr, unsigned int bytes, enum access kind,
+		       uintptr_t pc)
+{
+	struct cell *c = cell_of(addr);
+
+	if (kind & ACCESS_WRITE)
+		cell_log(c);
+	if (run.phase != RUN_THREADS)
+		return;
+	cell_access(c, cell_mask(addr, bytes), kind, pc, addr);
+	if ((kind & ACCESS_WRITE) && c->loc)
+		locations_forget(c);
+	if (run.tracing)
+		source_trace_plain(addr, bytes, kind, pc);
+}
+
+void memory_plain(const void *addr, size_t bytes, enum access kind,
+		  uintptr_t pc)
+{
+	const char *p = addr;
+
+	if (run.phase <= RUN_ALONE || memory_is_private(addr))
+		return;
+	run_step(pc);
+	memory_check(addr, bytes, pc);
+	while (bytes) {
+		unsigned int part = min(bytes, 8 - ((uintptr_t)p & 7));
+
+		plain_part(p, part, kind, pc);
+		p += part;
+		bytes -= part;
+	}
+}
+
+void memory_begin(void)
+{
+	if (!cells) {
+		index_of_key = malloc((sizeof(u32) << INDEX_BITS));
+		cells = malloc(MAX_CELLS * sizeof(*cells));
+		undos = malloc(MAX_CELLS * sizeof(*undos));
+		BUG_ON(!index_of_key || !cells || !undos);
+	}
+	memset(index_of_key, 0, sizeof(u32) << INDEX_BITS);
+	memset(cells, 0, nr_cells * sizeof(*cells));
+	nr_cells = 0;
+	nr_undos = 0;
+	tls = fibre_tls(&tls_bytes);
+	heap_begin();
+}
+
+void memory_setup_done(void)
+{
+	heap_setup_done();
+}
+
+void memory_run_begin(const void *stack)
+{
+	check_stack = stack;
+	locations_run_begin();
+}
+
+void memory_undo(void)
+{
+	while (nr_undos) {
+		nr_undos--;
+		*undos[nr_undos].word = undos[nr_undos].old;
+	}
+	heap_undo();
+}
+
+u64 memory_hash(void)
+{
+	u64 sum = 0;
+
+	for (u32 i = 0; i < nr_undos; i++) {
+		u64 h = (uintptr_t)undos[i].word * 0x9e3779b97f4a7c15;
+
+		/* what was put back to what it was does not count */
+		if (*undos[i].word == undos[i].old)
+			continue;
+		h = (h ^ *undos[i].word) * 0xbf58476d1ce4e5b9;
+		sum += h ^ h >> 29;
+	}
+	return sum;
+}
