@@ -12,9 +12,9 @@
 
 #define DEFAULT_BYTES	((u64)8 << 20)
 
-/* Where the linker puts the first and the last entry. */
-extern const struct scenario *const __start_scenarios[];
-extern const struct scenario *const __stop_scenarios[];
+/* From the linker: the first entry and the last one's end; NULL without any. */
+extern const struct scenario *const __start_scenarios[] __attribute__((weak));
+extern const struct scenario *const __stop_scenarios[] __attribute__((weak));
 
 void (*race_failed_hook)(const char *file, int line, const char *what);
 
