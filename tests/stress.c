@@ -113,21 +113,17 @@ static void run_threads(unsigned int nr)
 			spin(i);
 }
 
-/* A quarter of the memory is in use: by tables that wait for a grace period. */
-static bool settle_now(struct machine *m)
-{
-	return nr_free_pages(m) < (m->nr_pages - RESERVED_PAGES) * 3 / 4;
-}
-
 /* Rounds until the freed tables have to be waited for; how many. */
 static u64 run_rounds(const struct scenario *s, u64 until, u64 *succeeded)
 {
 	const unsigned int nr = scenario_nr_threads(s);
 	struct race *r = &stress.race;
+	struct machine *m = machine_of(r->machine);
+	unsigned long enough = nr_free_pages(m) * 3 / 4;
 	u64 rounds = 0;
 
 	while (!rounds || (rounds < MOST_ROUNDS && clock_ns() < until &&
-			   !settle_now(machine_of(r->machine)))) {
+			   nr_free_pages(m) > enough)) {
 		assert_int_equal(race_round(r), 0);
 		run_threads(nr);
 		rounds++;
