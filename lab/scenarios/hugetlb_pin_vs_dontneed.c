@@ -29,7 +29,7 @@ static void check(struct race *r)
 }
 
 SCENARIO(hugetlb_pin_vs_dontneed,
-	.claim = "the pool's only page is pinned, or has come back for the fault",
+	.claim = "the pool's only page is pinned, or is back for the fault",
 	.machine = { .hugetlb_2m_pages = 1 },
 	.setup = setup,
 	.threads = { { "pin", pin }, { "dontneed", discard } },

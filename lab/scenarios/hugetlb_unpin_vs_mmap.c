@@ -18,10 +18,11 @@ static void unpin(struct race *r __maybe_unused,
 
 static void map(struct race *r, struct race_hold *mine)
 {
+	const int flags = PINFOLD_MAP_FIXED | PINFOLD_MAP_HUGETLB;
 	pf_addr_t place;
 
 	r->note[0] = pf_mmap(r->mm, race_at(0), race_bytes(RACE_HUGE), RACE_RW,
-				 PINFOLD_MAP_FIXED | PINFOLD_MAP_HUGETLB, &place);
+				 flags, &place);
 	mine->succeeded += !r->note[0];
 }
 

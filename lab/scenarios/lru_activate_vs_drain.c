@@ -24,7 +24,7 @@ static void check(struct race *r)
 }
 
 SCENARIO(lru_activate_vs_drain,
-	.claim = "a folio found used twice is on the active list, and only there",
+	.claim = "a folio found used twice is on the active list alone",
 	.setup = setup,
 	.threads = { { "get", get }, { "populate", populate_drains } },
 	.check = check)

@@ -18,7 +18,7 @@ static void check(struct race *r)
 }
 
 SCENARIO(lru_drain_vs_free,
-	.claim = "a folio that is unmapped while in a batch is freed by the drain",
+	.claim = "a folio unmapped while in a batch is freed by the drain",
 	.setup = race_setup_pages,
 	.threads = { { "munmap", unmap }, { "populate", populate_drains } },
 	.check = check)

@@ -8,10 +8,11 @@ static void setup(struct race *r)
 
 static void map(struct race *r, struct race_hold *mine)
 {
+	const int flags = PINFOLD_MAP_FIXED | PINFOLD_MAP_POPULATE;
 	pf_addr_t place;
 
-	race_check(!pf_mmap(r->mm, race_at(0), race_bytes(4), RACE_RW,
-				PINFOLD_MAP_FIXED | PINFOLD_MAP_POPULATE, &place));
+	race_check(!pf_mmap(r->mm, race_at(0), race_bytes(4), RACE_RW, flags,
+				&place));
 	race_done(mine);
 }
 
@@ -30,7 +31,7 @@ static void check(struct race *r)
 }
 
 SCENARIO(map_populate_vs_munmap,
-	.claim = "mmap that populates succeeds, though the area is cut meanwhile",
+	.claim = "mmap that populates succeeds, even if the area is cut then",
 	.setup = setup,
 	.threads = { { "mmap", map }, { "munmap", unmap } },
 	.check = check)

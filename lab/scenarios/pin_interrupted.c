@@ -10,7 +10,8 @@ static void setup(struct race *r)
 static void pin(struct race *r, struct race_hold *mine)
 {
 	race_next_fault(RACE_FAULT_RETRY);
-	race_pin(r, mine, 0, 4, PINFOLD_FOLL_WRITE | PINFOLD_FOLL_INTERRUPTIBLE);
+	race_pin(r, mine, 0, 4,
+		 PINFOLD_FOLL_WRITE | PINFOLD_FOLL_INTERRUPTIBLE);
 }
 
 static void signal_pin(struct race *r, struct race_hold *mine)
@@ -28,7 +29,7 @@ static void check(struct race *r)
 }
 
 SCENARIO(pin_interrupted,
-	.claim = "an ordinary signal ends an INTERRUPTIBLE wait, and only a wait",
+	.claim = "an ordinary signal ends an INTERRUPTIBLE wait, no walk",
 	.setup = setup,
 	.threads = { { "pin", pin }, { "signal", signal_pin } },
 	.check = check)

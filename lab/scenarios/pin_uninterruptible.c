@@ -26,7 +26,7 @@ static void check(struct race *r)
 }
 
 SCENARIO(pin_uninterruptible,
-	.claim = "an ordinary signal does not end a wait that is not INTERRUPTIBLE",
+	.claim = "an ordinary signal ends no wait but an INTERRUPTIBLE one",
 	.setup = setup,
 	.threads = { { "pin", pin }, { "signal", signal_pin } },
 	.check = check)
