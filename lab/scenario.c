@@ -380,9 +380,14 @@ static void set_task(struct race *r, unsigned int thread, struct pf_task *task)
 	spin_unlock(&r->task_lock);
 }
 
-void race_run(struct race *r, unsigned int thread)
+void race_enter(struct race *r, unsigned int thread)
 {
 	set_task(r, thread, pf_task_self());
+}
+
+void race_run(struct race *r, unsigned int thread)
+{
+	race_enter(r, thread);
 	r->scenario->threads[thread].run(r, &r->hold[thread]);
 	set_task(r, thread, NULL);
 	/* What was sent, and not asked for, was meant for this round. */

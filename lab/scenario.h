@@ -183,7 +183,7 @@ static inline void race_done(struct race_hold *mine)
 	mine->succeeded++;
 }
 
-/* race_signal() - to another thread, if it is running; fatal ones kill waits */
+/* race_signal() - to another thread, unless it ended; fatal ones kill waits */
 void race_signal(struct race *r, struct race_hold *mine, unsigned int thread,
 		 bool fatal);
 
@@ -222,6 +222,9 @@ bool race_values(const struct race_hold *hold, u64 value, u64 step);
  * race_begin() - make the machine; race_round() - an address space and setup();
  * race_run() - what thread @thread does, in the thread that calls
  *
+ * race_enter() may come before race_run(), where threads meet first: from there
+ * on others can signal the thread.
+ *
  * race_finish() recounts, runs check(), releases and destroys what the round
  * made, and looks for lost frames.  That waits for a grace period: who has many
  * rounds to run calls race_close() for each, which only checks and releases,
@@ -231,6 +234,7 @@ bool race_values(const struct race_hold *hold, u64 value, u64 step);
  */
 int __must_check race_begin(struct race *r, const struct scenario *s);
 int __must_check race_round(struct race *r);
+void race_enter(struct race *r, unsigned int thread);
 void race_run(struct race *r, unsigned int thread);
 int __must_check race_finish(struct race *r);
 int __must_check race_recount(struct race *r);

@@ -92,6 +92,7 @@ static void delay(struct random *random)
 
 static void run_lane(struct lane *lane)
 {
+	race_enter(&stress.race, lane->thread);
 	atomic_add_return(1, &stress.arrived);
 	for (unsigned int i = 0; (u32)atomic_read(&stress.arrived) <
 				 READ_ONCE(stress.expected); i++)
