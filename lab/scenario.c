@@ -344,7 +344,7 @@ bool race_values(const struct race_hold *hold, u64 value, u64 step)
 	return true;
 }
 
-/* ---- running -------------------------------------------------------------- */
+/* ---- running ------------------------------------------------------------ */
 
 int race_begin(struct race *r, const struct scenario *s)
 {

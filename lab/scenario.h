@@ -28,12 +28,12 @@
  *		.threads = { { "pin", pin }, { "munmap", unmap } },
  *		.check = check)
  *
- * setup() and check() run alone, check() after all threads have ended.  What the
- * threads hold then is recounted (lab/validate.h), released, the address spaces
- * are destroyed, and no frame may be missing.
+ * setup() and check() run alone, check() after all threads have ended.  What
+ * the threads hold then is recounted (lab/validate.h), released, the address
+ * spaces are destroyed, and no frame may be missing.
  *
  * Rules
- * 1. All that the threads share is in struct race; there are no other variables.
+ * 1. All that the threads share is in struct race; no other variables are.
  * 2. A thread does the same whenever it meets the same: no clock, no random.
  * 3. Threads leave the bytes of what they pinned to check(): a store beside a
  *    copy through the tables would be a race of the scenario's own.
@@ -43,7 +43,7 @@
 
 #include "host/lock.h"
 
-#include <pinfold/pinfold.h>
+#include "pinfold/pinfold.h"
 
 #define RACE_THREADS	4
 #define RACE_PAGES	1024	/* a hold's room; the window has as many */
@@ -125,7 +125,7 @@ void race_map(struct race *r, unsigned long page, unsigned long nr, int prot);
 /* race_map_hugetlb() - @nr small pages' worth of 2 MiB pages */
 void race_map_hugetlb(struct race *r, unsigned long page, unsigned long nr);
 
-/* race_store() - the first word of each page becomes @value + its page number */
+/* race_store() - the first word of page i becomes @value + i */
 void race_store(struct race *r, unsigned long page, unsigned long nr,
 		u64 value);
 
@@ -174,7 +174,7 @@ void race_resize(struct race *r, struct race_hold *mine, unsigned long page,
 /* race_populate() - MADV_POPULATE_WRITE or _READ; its result */
 int race_populate(struct race *r, struct race_hold *mine, unsigned long page,
 		  unsigned long nr, bool write);
-/* race_write() - word @word of page @page becomes @value, if it can be reached */
+/* race_write() - word @word of page @page becomes @value, if it can be so */
 void race_write(struct race *r, struct race_hold *mine, unsigned long page,
 		unsigned int word, u64 value);
 /* race_done() - a call of another kind succeeded */
@@ -193,7 +193,11 @@ void race_signal(struct race *r, struct race_hold *mine, unsigned int thread,
  * The first two drop mmap_lock, as a fault that waits does, and are given only
  * where the caller lets them be; the third finds no memory.
  */
-enum race_fault { RACE_FAULT_RETRY, RACE_FAULT_COMPLETED, RACE_FAULT_NO_MEMORY };
+enum race_fault {
+	RACE_FAULT_RETRY,
+	RACE_FAULT_COMPLETED,
+	RACE_FAULT_NO_MEMORY,
+};
 void race_next_fault(enum race_fault answer);
 
 /* ---- checking ------------------------------------------------------------ */

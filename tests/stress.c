@@ -22,7 +22,7 @@
 
 #define SECOND		1000000000ull
 #define MOST_SCENARIOS	512
-#define MOST_PASSES	10	/* on a busy host what is asked for comes late */
+#define MOST_PASSES	10	/* on a busy host some things come late */
 #define MOST_ROUNDS	256	/* until lost frames are looked for */
 #define MOST_SPINS	2000	/* of a thread that waits for the next round */
 #define DELAYS		15	/* of up to 2^15 loops */
@@ -154,7 +154,7 @@ static void end_lanes(void)
 	}
 }
 
-/* ---- rounds --------------------------------------------------------------- */
+/* ---- rounds ------------------------------------------------------------- */
 
 /* All threads of the scenario once; this thread is the first of them. */
 static void run_threads(unsigned int nr)
@@ -211,7 +211,7 @@ static bool asked_for(const struct scenario *s)
 	return !only || !strcmp(s->name, only);
 }
 
-/* ---- what was reached ------------------------------------------------------ */
+/* ---- what was reached --------------------------------------------------- */
 
 static u64 times_left(unsigned int exit)
 {
