@@ -7,7 +7,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 
 # A new source file is a reason to configure again.
-FOLDERS := host lib arch/* mm api lab bench cli tests
+FOLDERS := host lib arch/* mm api lab lab/scenarios bench cli tests
 SOURCES = $(shell tools/list-sources $(FOLDERS))
 AGAIN = $(if $(wildcard $(BUILD)/build.ninja),--reconfigure)
 

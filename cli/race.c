@@ -61,7 +61,7 @@ static int run(int argc __maybe_unused, char **argv)
 #else
 static int run(int argc, char **argv)
 {
-	return race_run(argc, argv);
+	return race_command(argc, argv);
 }
 #endif
 

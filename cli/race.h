@@ -9,7 +9,7 @@
 
 int race_help(void);
 
-/* race_run() - the subcommand itself; only in the explorer's build */
-int race_run(int argc, char **argv);
+/* race_command() - the subcommand itself; only in the explorer's build */
+int race_command(int argc, char **argv);
 
 #endif

@@ -531,7 +531,7 @@ static int open_json(struct call *call)
 					   strerror(errno));
 }
 
-int race_run(int argc, char **argv)
+int race_command(int argc, char **argv)
 {
 	struct call call = { .seed = 1 };
 	int err = parse(&call, argc, argv);

@@ -138,6 +138,16 @@ void fibre_switch(struct fibre *from, struct fibre *to)
 		_longjmp(to->where, 1);
 }
 
+void fibre_save(struct fibre *f)
+{
+	memcpy(f->tls, tls.start, tls.bytes);
+}
+
+void fibre_restore(struct fibre *f)
+{
+	memcpy(tls.start, f->tls, tls.bytes);
+}
+
 int64_t fibre_stack_offset(const struct fibre *f, const void *addr)
 {
 	u64 offset = (uintptr_t)addr - (uintptr_t)f->stack;

@@ -29,6 +29,12 @@ void fibre_switch(struct fibre *from, struct fibre *to);
 
 /* fibre_stack_offset() - where @addr lies in its stack; -1: elsewhere */
 int64_t fibre_stack_offset(const struct fibre *fibre, const void *addr);
+/*
+ * fibre_save() - remember the running fibre's thread-local variables
+ * fibre_restore() - put them back, as if what was called since had not been
+ */
+void fibre_save(struct fibre *fibre);
+void fibre_restore(struct fibre *fibre);
 /* fibre_tls() - the TLS block that fibres share; *@bytes may be 0 */
 char *fibre_tls(size_t *bytes);
 

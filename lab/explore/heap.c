@@ -137,3 +137,12 @@ size_t heap_object(const void *addr, size_t *offset)
 			return 0;
 	}
 }
+
+int heap_frame_was_free(const void *addr)
+{
+	size_t at = (const char *)addr - frames;
+
+	if (!frames || at >= nr_frames * FRAME)
+		return -1;
+	return frame_freed_start[at / FRAME];
+}

@@ -13,5 +13,7 @@ void heap_setup_done(void);
 void heap_undo(void);
 /* heap_object() - bytes of the object around @addr, or 0 */
 size_t heap_object(const void *addr, size_t *offset);
+/* heap_frame_was_free() - when the run began; -1: no watched frame */
+int heap_frame_was_free(const void *addr);
 
 #endif

@@ -17,11 +17,14 @@
 
 #define INDEX_BITS	18
 #define CHECK_STACK	((size_t)8 << 20)
+#define FRAME		4096u
+#define MAX_FILLED	8192u
 #define MAX_CELLS	(1u << (INDEX_BITS - 1))
 
 struct undo {
-	u64 *word;
-	u64 old;
+	u64 *word;		/* or the frame */
+	u64 old;		/* or where its bytes are kept */
+	bool frame;
 };
 
 static u32 *index_of_key;	/* 0: free; else cell number + 1 */
@@ -29,6 +32,11 @@ static struct cell *cells;
 static u32 nr_cells;
 static struct undo *undos;
 static u32 nr_undos;
+/* Frames that were filled, and what those in use held before. */
+static const u64 *filled[MAX_FILLED];
+static u32 nr_filled;
+static char (*kept)[FRAME];
+static u32 nr_kept;
 static const char *tls;
 static size_t tls_bytes;
 static const char *check_stack;
@@ -71,6 +79,7 @@ void cell_log(struct cell *c)
 	c->logged = true;
 	undos[nr_undos].word = (u64 *)(uintptr_t)(c->key * 8);
 	undos[nr_undos].old = *undos[nr_undos].word;
+	undos[nr_undos].frame = false;
 	nr_undos++;
 }
 
@@ -177,13 +186,50 @@ void memory_plain(const void *addr, size_t bytes, enum access kind,
 	}
 }
 
+/*
+ * What a free frame holds means nothing, so it need not be put back; but what
+ * was copied there tells states apart.
+ */
+static void fill_frame(const char *frame, bool copy)
+{
+	bool was_free = heap_frame_was_free(frame);
+
+	BUG_ON(nr_filled == MAX_FILLED);
+	if (copy || !was_free)
+		filled[nr_filled++] = (const u64 *)frame;
+	if (was_free)
+		return;
+	/* Once for each fill, not for each run: the last undone is the first. */
+	BUG_ON(nr_undos == MAX_CELLS || nr_kept == MAX_FILLED);
+	undos[nr_undos].word = (u64 *)frame;
+	undos[nr_undos].old = nr_kept;
+	undos[nr_undos].frame = true;
+	memcpy(kept[nr_kept], frame, FRAME);
+	nr_kept++;
+	nr_undos++;
+}
+
+bool memory_fill(const void *addr, size_t bytes, bool copy, uintptr_t pc)
+{
+	if (bytes < FRAME || bytes % FRAME || (uintptr_t)addr % FRAME ||
+	    heap_frame_was_free(addr) < 0)
+		return false;
+	run_step(pc);
+	for (size_t i = 0; i < bytes; i += FRAME) {
+		memory_check((const char *)addr + i, FRAME, pc);
+		fill_frame((const char *)addr + i, copy);
+	}
+	return true;
+}
+
 void memory_begin(void)
 {
 	if (!cells) {
 		index_of_key = malloc((sizeof(u32) << INDEX_BITS));
 		cells = malloc(MAX_CELLS * sizeof(*cells));
 		undos = malloc(MAX_CELLS * sizeof(*undos));
-		BUG_ON(!index_of_key || !cells || !undos);
+		kept = malloc((size_t)MAX_FILLED * FRAME);
+		BUG_ON(!index_of_key || !cells || !undos || !kept);
 	}
 	memset(index_of_key, 0, sizeof(u32) << INDEX_BITS);
 	memset(cells, 0, nr_cells * sizeof(*cells));
@@ -208,9 +254,23 @@ void memory_undo(void)
 {
 	while (nr_undos) {
 		nr_undos--;
-		*undos[nr_undos].word = undos[nr_undos].old;
+		if (undos[nr_undos].frame)
+			memcpy(undos[nr_undos].word,
+			       kept[undos[nr_undos].old], FRAME);
+		else
+			*undos[nr_undos].word = undos[nr_undos].old;
 	}
+	nr_filled = nr_kept = 0;
 	heap_undo();
+}
+
+static u64 hash_frame(const u64 *frame)
+{
+	u64 h = (uintptr_t)frame;
+
+	for (unsigned int i = 0; i < FRAME / 8; i++)
+		h = (h ^ frame[i]) * 0x9e3779b97f4a7c15 + i;
+	return h ^ h >> 29;
 }
 
 u64 memory_hash(void)
@@ -221,10 +281,12 @@ u64 memory_hash(void)
 		u64 h = (uintptr_t)undos[i].word * 0x9e3779b97f4a7c15;
 
 		/* what was put back to what it was does not count */
-		if (*undos[i].word == undos[i].old)
+		if (undos[i].frame || *undos[i].word == undos[i].old)
 			continue;
 		h = (h ^ *undos[i].word) * 0xbf58476d1ce4e5b9;
 		sum += h ^ h >> 29;
 	}
+	for (u32 i = 0; i < nr_filled; i++)
+		sum += hash_frame(filled[i]);
 	return sum;
 }

@@ -43,6 +43,15 @@ void memory_poison(const void *addr, size_t bytes, bool poison);
 void memory_plain(const void *addr, size_t bytes, enum access kind,
 		  uintptr_t pc);
 
+/*
+ * memory_fill() - whole frames are about to be filled or (@copy) copied to
+ *
+ * Return: false if [@addr, @addr + @bytes) is no such thing: it is a plain
+ * store then.
+ * Limit: races with it are not looked for.
+ */
+bool memory_fill(const void *addr, size_t bytes, bool copy, uintptr_t pc);
+
 u64 memory_load(const void *addr, unsigned int size, enum order order,
 		uintptr_t pc);
 void memory_store(void *addr, unsigned int size, u64 value, enum order order,

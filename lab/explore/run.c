@@ -275,7 +275,7 @@ static void thread_main(void *arg)
 	struct task *t = arg;
 	unsigned int i = t - run.tasks;
 
-	race.scenario->threads[i].run(&race, &race.hold[i]);
+	race_run(&race, i);
 	t->state = TASK_DONE;
 	t->ops++;
 	run_others();
@@ -347,6 +347,7 @@ static void check_state(void)
 
 	if (*slot == hash && !run.tracing)
 		return;
+	fibre_save(controller);
 	if (!catch_begin()) {
 		run.running = 0;
 		run.phase = RUN_CHECK;
@@ -356,6 +357,7 @@ static void check_state(void)
 		run.phase = RUN_OFF;
 		*slot = hash;
 	}
+	fibre_restore(controller);
 	catch_end();
 }
 
@@ -413,11 +415,13 @@ int run_begin(const struct scenario *s)
 	memory_begin();
 	err = 0;
 	run.running = 0;
+	fibre_save(controller);
 	if (!catch_begin()) {
 		run.phase = RUN_ALONE;
 		err = make_start(s);
 		run.phase = RUN_OFF;
 	}
+	fibre_restore(controller);
 	catch_end();
 	memory_setup_done();
 	return run.failure.kind != FAIL_NONE ? -EIO : err;

@@ -6,7 +6,7 @@
 
 static void (*failed)(const char *what);
 
-static bool spin_trylock(u32 *word, void *pc)
+static bool sched_spin_trylock(u32 *word, void *pc)
 {
 	struct task *t = run_task();
 	bool got;
@@ -22,7 +22,7 @@ static bool spin_trylock(u32 *word, void *pc)
 	return got;
 }
 
-static void spin_lock(u32 *word, void *pc)
+static void sched_spin_lock(u32 *word, void *pc)
 {
 	if (run.phase != RUN_THREADS) {
 		if (*word)
@@ -37,7 +37,7 @@ static void spin_lock(u32 *word, void *pc)
 	run_task()->spins++;
 }
 
-static void spin_unlock(u32 *word, void *pc)
+static void sched_spin_unlock(u32 *word, void *pc)
 {
 	if (run.phase != RUN_THREADS) {
 		memory_rmw(word, 4, RMW_XCHG, 0, ORDER_RELEASE, (uintptr_t)pc);
@@ -133,9 +133,9 @@ static void bug(const char *what)
 }
 
 static const struct sched_ops ops = {
-	.spin_trylock = spin_trylock,
-	.spin_lock = spin_lock,
-	.spin_unlock = spin_unlock,
+	.spin_trylock = sched_spin_trylock,
+	.spin_lock = sched_spin_lock,
+	.spin_unlock = sched_spin_unlock,
 	.wait = sleep_on,
 	.wake_all = wake_all,
 	.relax = relax,

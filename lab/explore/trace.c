@@ -14,7 +14,7 @@
 #define MAX_EVENTS	(1u << 18)
 #define WIDTH		118
 #define NEAR		5	/* events shown around a turn */
-#define WORDS_BITS	16
+#define WORDS_BITS	20
 
 struct trace_event {
 	uintptr_t pc;

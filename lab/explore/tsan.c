@@ -179,14 +179,16 @@ void __tsan_atomic_signal_fence(int order __maybe_unused)
 
 void *explore_memset(void *to, int byte, size_t bytes)
 {
-	if (run.phase > RUN_ALONE && bytes)
+	if (run.phase > RUN_ALONE && bytes &&
+	    !memory_fill(to, bytes, byte, PC))
 		memory_plain(to, bytes, ACCESS_WRITE, PC);
 	return memset(to, byte, bytes);
 }
 
 void *explore_memcpy(void *to, const void *from, size_t bytes)
 {
-	if (run.phase > RUN_ALONE && bytes) {
+	if (run.phase > RUN_ALONE && bytes &&
+	    !memory_fill(to, bytes, true, PC)) {
 		memory_plain(from, bytes, ACCESS_READ, PC);
 		memory_plain(to, bytes, ACCESS_WRITE, PC);
 	}
