@@ -55,11 +55,28 @@ static const struct field machine_fields[] = {
 	FIELD(struct machine, cpus), { NULL, 0, 0 }
 };
 
+static const struct field race_fields[] = {
+	FIELD(struct race, hold), FIELD(struct race, note), { NULL, 0, 0 }
+};
+
 static const struct machine *machine;
+static const struct race *race;
 
 void object_watch(const struct machine *m)
 {
 	machine = m;
+}
+
+void object_race(const struct race *r)
+{
+	race = r;
+}
+
+bool object_is_quiet(const void *addr)
+{
+	size_t at = (const char *)addr - (const char *)race;
+
+	return at >= offsetof(struct race, task_lock) && at < sizeof(*race);
 }
 
 static const char *field_name(const struct field *f, size_t offset)
@@ -80,7 +97,9 @@ static void describe_page(size_t at, char *text, size_t room)
 	pf_pfn_t pfn = at / sizeof(struct page);
 
 	if (is_table(pfn))
-		snprintf(text, room, "lock or count of table %" PRIu64, pfn);
+		snprintf(text, room, "%s of table %" PRIu64,
+			 at % sizeof(struct page) ==
+			 offsetof(struct page, ptl) ? "lock" : "count", pfn);
 	else
 		snprintf(text, room, "page %" PRIu64 " %s", pfn,
 			 field_name(page_fields, at % sizeof(struct page)));
@@ -152,6 +171,10 @@ void object_describe(const void *addr, char *text, size_t room)
 			return;
 		}
 	}
-	if (!describe_object(addr, text, room))
+	at = (const char *)addr - (const char *)race;
+	if (at < sizeof(*race))
+		snprintf(text, room, "race %s + %zu",
+			 field_name(race_fields, at), at);
+	else if (!describe_object(addr, text, room))
 		snprintf(text, room, "%p", addr);
 }

@@ -393,6 +393,7 @@ static int make_start(const struct scenario *s)
 	m = machine_of(race.machine);
 	memory_watch(m->arena, m->arena_bytes);
 	object_watch(m);
+	object_race(&race);
 	err = race_round(&race);
 	grace_run_all();
 	return err;

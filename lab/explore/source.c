@@ -52,8 +52,10 @@ const char *source_short(const char *file)
 /* Files whose lines say less than those of their callers. */
 static bool is_primitive(const char *file)
 {
-	return !strncmp(file, "host/", 5) || !strncmp(file, "lib/list", 8) ||
-	       !strncmp(file, "lab/explore/", 12);
+	size_t length = strlen(file);
+
+	return !strncmp(file, "host/", 5) || !strncmp(file, "lab/explore/", 12) ||
+	       (length > 2 && !strcmp(file + length - 2, ".h"));
 }
 
 /* "file:line (discriminator 3)" */

@@ -13,15 +13,16 @@
 
 #define MAX_EVENTS	(1u << 18)
 #define WIDTH		118
-#define NEAR		5	/* events shown around a turn */
+#define NEAR		3	/* events shown around a turn */
 #define WORDS_BITS	20
 
 struct trace_event {
 	uintptr_t pc;
-	uintptr_t cell;		/* 0: a turn */
+	uintptr_t addr;		/* 0: a turn */
 	u32 op;
 	u8 task;
-	bool write;
+	bool write, lock;
+	bool shown;
 	char what[88];
 };
 
@@ -38,14 +39,18 @@ void source_trace_begin(void)
 static struct trace_event *add_event(const void *addr, bool write, uintptr_t pc)
 {
 	static struct trace_event overflow;
-	struct trace_event *e = events && nr_events < MAX_EVENTS ?
-			  &events[nr_events++] : &overflow;
+	struct trace_event *e = &overflow;
+
+	if (events && nr_events < MAX_EVENTS && !object_is_quiet(addr))
+		e = &events[nr_events++];
 
 	e->pc = pc;
-	e->cell = (uintptr_t)addr / 8;
+	e->addr = (uintptr_t)addr;
 	e->op = run.running < NR_TASKS ? run_task()->ops : 0;
 	e->task = run.running;
 	e->write = write;
+	e->lock = false;
+	e->shown = false;
 	return e;
 }
 
@@ -94,24 +99,45 @@ void source_trace_store(const void *addr, unsigned int size __maybe_unused,
 
 void source_trace_lock(const u32 *word, const char *what, uintptr_t pc)
 {
-	put(add_event(word, true, pc), word, ": %s", what);
+	struct trace_event *e = add_event(word, true, pc);
+
+	e->lock = true;
+	put(e, word, ": %s", what);
 }
 
 /* ---- which of them matter --------------------------------------------------- */
 
 struct use {
-	uintptr_t cell;
+	uintptr_t addr;
 	u8 tasks, writers;
+	u32 last;		/* event, + 1 */
 };
 
-static struct use *use_of(struct use *uses, uintptr_t cell)
+static struct use *use_of(struct use *uses, uintptr_t addr)
 {
-	u64 slot = cell * 0x9e3779b97f4a7c15 >> (64 - WORDS_BITS);
+	u64 slot = addr * 0x9e3779b97f4a7c15 >> (64 - WORDS_BITS);
 
-	while (uses[slot].cell && uses[slot].cell != cell)
+	while (uses[slot].addr && uses[slot].addr != addr)
 		slot = (slot + 1) & ((1u << WORDS_BITS) - 1);
-	uses[slot].cell = cell;
+	uses[slot].addr = addr;
 	return &uses[slot];
+}
+
+/* Where one thread meets what another did, both are shown; locks do so often. */
+static void show_meetings(struct use *uses)
+{
+	for (u32 i = 0; i < nr_events; i++) {
+		struct trace_event *e = &events[i], *before;
+		struct use *u = use_of(uses, e->addr);
+
+		if (e->addr && u->last && !e->lock) {
+			before = &events[u->last - 1];
+			if (before->task != e->task &&
+			    (before->write || e->write))
+				before->shown = e->shown = true;
+		}
+		u->last = i + 1;
+	}
 }
 
 /* Keep turns, and what one thread writes and another uses. */
@@ -123,29 +149,32 @@ static void keep_shared(void)
 	if (!uses)
 		return;
 	for (u32 i = 0; i < nr_events; i++) {
-		struct use *u = use_of(uses, events[i].cell);
+		struct use *u = use_of(uses, events[i].addr);
 
 		u->tasks |= BIT(events[i].task);
 		if (events[i].write)
 			u->writers |= BIT(events[i].task);
 	}
 	for (u32 i = 0; i < nr_events; i++) {
-		struct use *u = use_of(uses, events[i].cell);
+		struct use *u = use_of(uses, events[i].addr);
 
-		if (!events[i].cell ||
+		if (!events[i].addr ||
 		    (u->writers && (u->tasks & (u->tasks - 1))))
 			events[kept++] = events[i];
 	}
 	nr_events = kept;
+	show_meetings(uses);
 	free(uses);
 }
 
-static bool near_turn(u32 i)
+static bool is_shown(u32 i)
 {
 	u32 from = i > NEAR ? i - NEAR : 0;
 
+	if (events[i].shown || !events[i].addr)
+		return true;
 	for (u32 k = from; k <= i + NEAR; k++)
-		if (k >= nr_events || !events[k].cell)
+		if (k >= nr_events || !events[k].addr)
 			return true;
 	return false;
 }
@@ -205,17 +234,16 @@ static void print_events(FILE *out, const struct source_line *lines)
 		const struct trace_event *e = &events[i];
 		char text[128];
 
-		if (e->cell && !near_turn(i)) {
+		if (!is_shown(i)) {
 			left_out++;
 			continue;
 		}
 		if (left_out) {
 			snprintf(text, sizeof(text), "  ... %u more", left_out);
-			print_in_column(out, e->cell ? e->task :
-					events[i - 1].task, text);
+			print_in_column(out, events[i - 1].task, text);
 			left_out = 0;
 		}
-		if (!e->cell) {
+		if (!e->addr) {
 			snprintf(text, sizeof(text), "--- %s", e->what);
 			print_in_column(out, e->task, text);
 			before[e->task] = NULL;
@@ -240,10 +268,7 @@ void source_trace_print(FILE *out)
 
 		/* Only those that are shown cost a look-up. */
 		for (u32 i = 0; i < nr_events; i++)
-			if (!events[i].cell || near_turn(i))
-				pcs[n++] = events[i].pc;
-			else
-				pcs[n++] = 0;
+			pcs[n++] = is_shown(i) ? events[i].pc : 0;
 		source_lines(pcs, n, lines);
 		print_events(out, lines);
 	}
