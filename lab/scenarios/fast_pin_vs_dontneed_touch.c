@@ -24,7 +24,6 @@ static void check(struct race *r)
 
 SCENARIO(fast_pin_vs_dontneed_touch,
 	.claim = "a fast pin sees a later store unless its page was discarded",
-	.reference = "case_D2",
 	.setup = race_setup_pages,
 	.threads = { { "pin", pin }, { "write", discard_and_write } },
 	.check = check)
