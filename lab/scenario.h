@@ -81,7 +81,7 @@ struct race_thread {
 struct scenario {
 	const char *name;
 	const char *claim;		/* what must hold, in one line */
-	const char *reference;		/* a case id or URL, or NULL */
+	const char *reference;		/* a case, an invariant, or NULL */
 	struct pf_machine_options machine; /* size may be 0; 8 MiB, one CPU */
 	void (*setup)(struct race *r);
 	struct race_thread threads[RACE_THREADS];

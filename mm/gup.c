@@ -98,7 +98,7 @@ static long gup_no_descriptor(struct vm_area_struct *vma, pf_addr_t address,
 		if (!pte_same(touched, pte))
 			set_pte_at(vma->vm_mm, address, ptep, touched);
 	}
-	note_exit(EXIT_PTE_NO_DESCRIPTOR);
+	note_exit(GUP_SLOW_PTE_NO_DESCRIPTOR);
 	return -EEXIST;
 }
 
@@ -122,22 +122,23 @@ static __always_inline long gup_lookup_pte(struct vm_area_struct *vma,
 		return 1;
 	}
 	if (!pte_present(pte)) {
-		note_exit(pte_none(pte) ? EXIT_PTE_NONE : EXIT_PTE_ABSENT);
+		note_exit(pte_none(pte) ? GUP_SLOW_PTE_NONE :
+					  GUP_SLOW_PTE_ABSENT);
 		return pte_none(pte) ? no_page_table(vma, flags) : GUP_FAULT;
 	}
 	if (pte_protnone(pte) && !gup_can_follow_protnone(vma, flags)) {
-		note_exit(EXIT_PTE_HINT);
+		note_exit(GUP_SLOW_PTE_HINT);
 		return GUP_FAULT;
 	}
 	page = vm_normal_page(vma, address, pte);
 	if ((flags & FOLL_WRITE) &&
 	    !can_follow_write_pte(pte, page, vma, flags)) {
-		note_exit(EXIT_PTE_READ_ONLY);
+		note_exit(GUP_SLOW_PTE_READ_ONLY);
 		return GUP_FAULT;
 	}
 	if (!page) {
 		if (flags & FOLL_DUMP) {
-			note_exit(EXIT_PTE_DUMP);
+			note_exit(GUP_SLOW_PTE_DUMP);
 			return -EFAULT;
 		}
 		if (!is_zero_pfn(pte_pfn(pte)))
@@ -145,7 +146,7 @@ static __always_inline long gup_lookup_pte(struct vm_area_struct *vma,
 		page = pte_page(pte);
 	}
 	if (!pte_write(pte) && gup_must_unshare(vma, flags, page)) {
-		note_exit(EXIT_PTE_UNSHARE);
+		note_exit(GUP_SLOW_PTE_UNSHARE);
 		return GUP_UNSHARE;
 	}
 	*pagep = page;
@@ -369,7 +370,7 @@ static long follow_page_pte(struct vm_area_struct *vma, pf_addr_t address,
 	pte_t *ptep = pte_offset_map_lock(mm, pmd, address, &ptl);
 
 	if (unlikely(!ptep)) {
-		note_exit(EXIT_PTE_NO_TABLE);
+		note_exit(GUP_SLOW_PTE_NO_TABLE);
 		return no_page_table(vma, flags);
 	}
 	do {
@@ -391,7 +392,7 @@ static long follow_page_pte(struct vm_area_struct *vma, pf_addr_t address,
 			ret = gup_grab_small(machine, page, ptep + done,
 					     nr - done, flags, slot);
 		if (unlikely(ret < 0)) {
-			note_exit(EXIT_GRAB_FAILED);
+			note_exit(GUP_SLOW_GRAB_FAILED);
 			break;
 		}
 		if (flags & FOLL_TOUCH)
@@ -429,19 +430,19 @@ static long follow_huge_pmd(struct vm_area_struct *vma, pf_addr_t address,
 
 	if ((flags & FOLL_WRITE) &&
 	    !can_follow_write_pmd(leaf, head, vma, flags)) {
-		note_exit(EXIT_PMD_READ_ONLY);
+		note_exit(GUP_SLOW_PMD_READ_ONLY);
 		return GUP_FAULT;
 	}
 	if ((flags & FOLL_DUMP) && is_huge_zero_pmd(leaf)) {
-		note_exit(EXIT_PMD_DUMP);
+		note_exit(GUP_SLOW_PMD_DUMP);
 		return -EFAULT;
 	}
 	if (pmd_protnone(leaf) && !gup_can_follow_protnone(vma, flags)) {
-		note_exit(EXIT_PMD_HINT);
+		note_exit(GUP_SLOW_PMD_HINT);
 		return GUP_FAULT;
 	}
 	if (!pmd_write(leaf) && gup_must_unshare(vma, flags, head)) {
-		note_exit(EXIT_PMD_UNSHARE);
+		note_exit(GUP_SLOW_PMD_UNSHARE);
 		return GUP_UNSHARE;
 	}
 	page = head + pte_index(address);
@@ -451,7 +452,7 @@ static long follow_huge_pmd(struct vm_area_struct *vma, pf_addr_t address,
 		return err;
 	if (flags & FOLL_TOUCH)
 		touch_pmd(vma, address, pmd, flags & FOLL_WRITE);
-	note_exit(EXIT_PMD_LEAF);
+	note_exit(GUP_SLOW_PMD_LEAF);
 	*pagep = page;
 	return nr;
 }
@@ -467,14 +468,14 @@ static long follow_pmd_mask(struct vm_area_struct *vma, pf_addr_t address,
 	spinlock_t *ptl;
 
 	if (pmd_none(entry) || !pmd_present(entry)) {
-		note_exit(EXIT_PMD_NONE);
+		note_exit(GUP_SLOW_PMD_NONE);
 		return no_page_table(vma, flags);
 	}
 	if (likely(!pmd_leaf(entry)))
 		return follow_page_pte(vma, address, pmd, min(nr, in_table),
 				       flags, pages);
 	if (pmd_protnone(entry) && !gup_can_follow_protnone(vma, flags)) {
-		note_exit(EXIT_PMD_HINT);
+		note_exit(GUP_SLOW_PMD_HINT);
 		return no_page_table(vma, flags);
 	}
 
@@ -482,12 +483,12 @@ static long follow_pmd_mask(struct vm_area_struct *vma, pf_addr_t address,
 	entry = pmdp_get(pmd);
 	if (unlikely(!pmd_present(entry))) {
 		spin_unlock(ptl);
-		note_exit(EXIT_PMD_GONE);
+		note_exit(GUP_SLOW_PMD_GONE);
 		return no_page_table(vma, flags);
 	}
 	if (unlikely(!pmd_leaf(entry) || (flags & FOLL_SPLIT_PMD))) {
 		spin_unlock(ptl);
-		note_exit(EXIT_PMD_SPLIT);
+		note_exit(GUP_SLOW_PMD_SPLIT);
 		split_huge_pmd(vma, pmd, address);
 		if (pte_alloc(mm, pmd))
 			return -ENOMEM;
@@ -516,19 +517,19 @@ static long follow_huge_pud(struct vm_area_struct *vma, pf_addr_t address,
 	int err;
 
 	if (((flags & FOLL_WRITE) && !pud_write(leaf)) || !pud_present(leaf)) {
-		note_exit(EXIT_PUD_ABSENT);
+		note_exit(GUP_SLOW_PUD_ABSENT);
 		return GUP_FAULT;
 	}
 	page = pud_page(leaf) + index;
 	if (!pud_write(leaf) && gup_must_unshare(vma, flags, pud_page(leaf))) {
-		note_exit(EXIT_PUD_UNSHARE);
+		note_exit(GUP_SLOW_PUD_UNSHARE);
 		return GUP_UNSHARE;
 	}
 	nr = min(nr, HPAGE_PUD_NR - index);
 	err = try_grab_folio(page_folio(page), nr, flags);
 	if (err)
 		return err;
-	note_exit(EXIT_PUD_LEAF);
+	note_exit(GUP_SLOW_PUD_LEAF);
 	*pagep = page;
 	return nr;
 }
@@ -554,7 +555,7 @@ static long follow_pud_mask(struct vm_area_struct *vma, pf_addr_t address,
 	pud_t *pudp = pud_offset(p4dp, address), pud = pudp_get(pudp);
 
 	if (unlikely(!pud_present(pud))) {
-		note_exit(EXIT_NO_TABLE);
+		note_exit(GUP_SLOW_NO_TABLE);
 		return no_page_table(vma, flags);
 	}
 	if (unlikely(pud_leaf(pud)))
@@ -571,7 +572,7 @@ static long follow_p4d_mask(struct vm_area_struct *vma, pf_addr_t address,
 	p4d_t *p4dp = p4d_offset(pgdp, address), p4d = p4dp_get(p4dp);
 
 	if (unlikely(!p4d_present(p4d) || p4d_bad(p4d))) {
-		note_exit(EXIT_NO_TABLE);
+		note_exit(GUP_SLOW_NO_TABLE);
 		return no_page_table(vma, flags);
 	}
 	return follow_pud_mask(vma, address, p4dp, nr, flags, pages);
@@ -609,7 +610,7 @@ static long gup_one_step(struct vm_area_struct *vma, pf_addr_t address, long nr,
 		int err;
 
 		if (fatal_signal_pending(current)) {
-			note_exit(EXIT_SIGNAL);
+			note_exit(GUP_SLOW_SIGNAL);
 			return -EINTR;
 		}
 		cond_resched();
@@ -631,7 +632,7 @@ static long gup_one_step(struct vm_area_struct *vma, pf_addr_t address, long nr,
 static void note_end(unsigned long done, unsigned long nr_pages)
 {
 	if (done)
-		note_exit(done < nr_pages ? EXIT_PARTIAL : EXIT_WHOLE);
+		note_exit(done < nr_pages ? GUP_SLOW_PARTIAL : GUP_SLOW_WHOLE);
 }
 
 long __get_user_pages(struct mm_struct *mm, pf_addr_t start,

@@ -177,7 +177,7 @@ int migrate_longterm_unpinnable_folios(struct list_head *list,
 {
 	int err = name_the_frame(pofs);
 
-	note_exit(EXIT_UNPINNABLE);
+	note_exit(GUP_SLOW_UNPINNABLE);
 	pofs_unpin(pofs);
 	putback_movable_pages(list);
 	return err;

@@ -32,18 +32,18 @@
  * need.  The last ones need a meeting so close that real threads may miss it
  * for a minute.
  */
-static const char *const not_asked_for[NR_WALK_EXITS] = {
-	[EXIT_PMD_HINT] = "nobody makes NUMA hints",
-	[EXIT_PTE_HINT] = "nobody makes NUMA hints",
-	[EXIT_PTE_ABSENT] = "nothing migrates, nothing is swapped out",
-	[EXIT_PTE_NO_DESCRIPTOR] = "there are no raw frames",
-	[EXIT_PUD_UNSHARE] = "hugetlb pages are not shared",
-	[EXIT_GRAB_FAILED] = "a mapped folio has a reference",
-	[EXIT_PTE_NO_TABLE] = "close: a leaf again since it was split",
-	[EXIT_PMD_GONE] = "close: between the look and the lock",
-	[EXIT_SIGNAL] = "close: between two walks",
-	[EXIT_RETRY_KILLED] = "close: while waiting for mmap_lock again",
-	[EXIT_KILLED_AT_LOCK] = "close: while waiting for mmap_lock",
+static const char *const not_asked_for[NR_GUP_EXITS] = {
+	[GUP_SLOW_PMD_HINT] = "nobody makes NUMA hints",
+	[GUP_SLOW_PTE_HINT] = "nobody makes NUMA hints",
+	[GUP_SLOW_PTE_ABSENT] = "nothing migrates, nothing is swapped out",
+	[GUP_SLOW_PTE_NO_DESCRIPTOR] = "there are no raw frames",
+	[GUP_SLOW_PUD_UNSHARE] = "hugetlb pages are not shared",
+	[GUP_SLOW_GRAB_FAILED] = "a mapped folio has a reference",
+	[GUP_SLOW_PTE_NO_TABLE] = "close: a leaf again since it was split",
+	[GUP_SLOW_PMD_GONE] = "close: between the look and the lock",
+	[GUP_SLOW_SIGNAL] = "close: between two walks",
+	[GUP_SLOW_RETRY_KILLED] = "close: while waiting for mmap_lock again",
+	[GUP_SLOW_KILLED_AT_LOCK] = "close: while waiting for mmap_lock",
 };
 
 struct lane {
@@ -52,7 +52,7 @@ struct lane {
 	u32 start;		/* rounds begun; who sleeps, sleeps on it */
 	u32 end;		/* rounds ended */
 	bool quit;
-	u64 exits[NR_WALK_EXITS];
+	u64 exits[NR_GUP_EXITS];
 	struct backend_thread *backend;
 };
 
@@ -99,7 +99,7 @@ static void run_lane(struct lane *lane)
 		spin(i);
 	delay(&lane->random);
 	race_run(&stress.race, lane->thread);
-	memcpy(lane->exits, walk_exits, sizeof(walk_exits));
+	memcpy(lane->exits, gup_exits, sizeof(gup_exits));
 }
 
 static void lane_main(void *arg)
@@ -231,7 +231,7 @@ static unsigned int exits_missing(void)
 {
 	unsigned int missing = 0;
 
-	for (unsigned int e = 0; e < NR_WALK_EXITS; e++)
+	for (unsigned int e = 0; e < NR_GUP_EXITS; e++)
 		missing += exit_missing(e);
 	return getenv("PINFOLD_STRESS_SCENARIO") ? 0 : missing;
 }
@@ -291,12 +291,12 @@ static void print_operations(unsigned int nr)
 
 static void print_exits(void)
 {
-	for (unsigned int e = 0; e < NR_WALK_EXITS; e++) {
+	for (unsigned int e = 0; e < NR_GUP_EXITS; e++) {
 		const char *why = "";
 
 		if (!times_left(e))
 			why = not_asked_for[e] ? not_asked_for[e] : "NEVER";
-		fprintf(stderr, "exit %-18s %10llu  %s\n", walk_exit_names[e],
+		fprintf(stderr, "exit %-18s %10llu  %s\n", gup_exit_names[e],
 			(unsigned long long)times_left(e), why);
 	}
 }
@@ -321,8 +321,10 @@ static void test_operations(void **state)
 	assert_in_range(nr, 1, MOST_SCENARIOS);
 	begin_lanes();
 	for (unsigned int pass = 0; pass < MOST_PASSES; pass++) {
+		u64 ns = pass ? min(stress_ns(), 3 * SECOND) : stress_ns();
+
 		if (exits || all_operations_missing(nr))
-			run_pass(nr, stress_ns() / nr, exits);
+			run_pass(nr, ns / nr, exits);
 		exits = exits_missing();
 	}
 	end_lanes();
