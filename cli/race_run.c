@@ -75,9 +75,9 @@ static int set_number(const char *option, const char *value, u64 hi, u64 *out)
 
 static unsigned int mutant_number(const char *name)
 {
-	for (unsigned int i = 0; mutants[i].name; i++)
-		if (!strcmp(mutants[i].name, name))
-			return i + 1;
+	for (const struct mutant *m = mutants; m->name; m++)
+		if (!strcmp(m->name, name))
+			return m->number;
 	return 0;
 }
 
@@ -203,7 +203,7 @@ static void seed_text(const struct scenario *s, const struct schedule *schedule,
 {
 	int used = snprintf(text, room, "%s%s%s:", s->name,
 			    lab_mutant ? "+" : "",
-			    lab_mutant ? mutants[lab_mutant - 1].name : "");
+			    lab_mutant ? mutant_on()->name : "");
 
 	schedule_text(schedule, text + used, room - used);
 }
@@ -260,7 +260,7 @@ static void put_json(struct call *call, const struct scenario *s,
 		      "exhausted", r->exhausted, "found", r->found);
 	if (lab_mutant)
 		json_object_set_new(j, "mutant",
-				    json_string(mutants[lab_mutant - 1].name));
+				    json_string(mutant_on()->name));
 	if (r->found) {
 		seed_text(s, &r->schedule, seed, sizeof(seed));
 		json_object_set_new(j, "failure", json_string(
@@ -423,7 +423,7 @@ static int report_mutant(struct call *call, const struct scenario *s,
 	seed_text(s, &r->schedule, seed, sizeof(seed));
 	progress_done();
 	fprintf(call->out, "%-28s %-22s %-18s %9" PRIu64 " %7.1f  %s\n",
-		mutants[lab_mutant - 1].name, s->name,
+		mutant_on()->name, s->name,
 		!r->found ? "NOT FOUND" : failure_names[r->failure.kind],
 		r->schedules, seconds,
 		!r->found ? "" : ok ? seed : "does not replay");
@@ -469,9 +469,9 @@ static int search_mutants(struct call *call)
 
 	fprintf(call->out, "%-28s %-22s %-18s %9s %7s  %s\n", "mutant",
 		"scenario", "found as", "schedules", "seconds", "replay");
-	for (unsigned int i = 0; mutants[i].name; i++) {
-		lab_mutant = i + 1;
-		worst = max(worst, search_mutant(call, &mutants[i]));
+	for (const struct mutant *m = mutants; m->name; m++) {
+		lab_mutant = m->number;
+		worst = max(worst, search_mutant(call, m));
 	}
 	lab_mutant = 0;
 	return worst;

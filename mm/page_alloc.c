@@ -409,10 +409,12 @@ unsigned long nr_free_pages(struct machine *machine)
 /* All frames of a zone, in the largest blocks, ascending. */
 static void init_zone_frames(struct machine *machine, struct zone *zone)
 {
+	char *frames = machine->arena + (zone->start_pfn << PAGE_SHIFT);
+	size_t bytes = (zone->end_pfn - zone->start_pfn) << PAGE_SHIFT;
+
+	host_poison(frames, bytes);
 	if (FILL_POISON && !machine->metadata_only)
-		memset(machine->arena + (zone->start_pfn << PAGE_SHIFT),
-		       PAGE_POISON,
-		       (zone->end_pfn - zone->start_pfn) << PAGE_SHIFT);
+		memset(frames, PAGE_POISON, bytes);
 	for (pf_pfn_t pfn = zone->start_pfn; pfn < zone->end_pfn;
 	     pfn += 1UL << MAX_PAGE_ORDER)
 		add_to_free_list(zone, machine_page(machine, pfn),

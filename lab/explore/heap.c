@@ -62,18 +62,26 @@ void memory_free(void *object, uintptr_t pc)
 	       ALIGN(sizes[at / GRAIN], GRAIN) / GRAIN);
 }
 
-void memory_watch(const void *start, size_t bytes)
+void memory_watch(const void *end)
 {
-	frames = start;
-	nr_frames = min(bytes / FRAME, MAX_FRAMES);
+	if (frames)
+		nr_frames = min_t(size_t, MAX_FRAMES,
+				  ((const char *)end - frames) / FRAME);
 }
 
 void memory_poison(const void *addr, size_t bytes, bool poison)
 {
-	size_t at = (const char *)addr - frames;
+	size_t at;
 
+	/* A machine's first frames are free before it is known. */
+	if (!frames && poison) {
+		frames = addr;
+		nr_frames = MAX_FRAMES;
+	}
+	at = (const char *)addr - frames;
 	if (frames && at < nr_frames * FRAME)
-		memset(&frame_freed[at / FRAME], poison, bytes / FRAME);
+		memset(&frame_freed[at / FRAME], poison,
+		       min_t(size_t, bytes / FRAME, MAX_FRAMES - at / FRAME));
 }
 
 void memory_check(const void *addr, size_t bytes, uintptr_t pc __maybe_unused)

@@ -266,11 +266,17 @@ void memory_undo(void)
 
 static u64 hash_frame(const u64 *frame)
 {
-	u64 h = (uintptr_t)frame;
+	u64 sum = 0;
 
-	for (unsigned int i = 0; i < FRAME / 8; i++)
-		h = (h ^ frame[i]) * 0x9e3779b97f4a7c15 + i;
-	return h ^ h >> 29;
+	/* Nearly all words of nearly all frames are zero. */
+	for (unsigned int i = 0; i < FRAME / 8; i++) {
+		u64 h = ((uintptr_t)(frame + i) * 0x9e3779b97f4a7c15 ^
+			 frame[i]) * 0xbf58476d1ce4e5b9;
+
+		if (frame[i])
+			sum += h ^ h >> 29;
+	}
+	return sum;
 }
 
 u64 memory_hash(void)

@@ -35,8 +35,9 @@ void memory_undo(void);
 u64 memory_hash(void);
 void memory_setup_done(void);
 
-/* Frames whose use after freeing is looked for. */
-void memory_watch(const void *start, size_t bytes);
+/* memory_watch() - the machine's frames end there */
+void memory_watch(const void *end);
+/* [@addr, @addr + @bytes), whole frames, may no longer or again be used */
 void memory_poison(const void *addr, size_t bytes, bool poison);
 
 /* A plain access, before it is made. */

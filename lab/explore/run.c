@@ -391,7 +391,7 @@ static int make_start(const struct scenario *s)
 	if (err)
 		return err;
 	m = machine_of(race.machine);
-	memory_watch(m->arena, m->arena_bytes);
+	memory_watch(m->arena + m->arena_bytes);
 	object_watch(m);
 	object_race(&race);
 	err = race_round(&race);
