@@ -24,6 +24,22 @@ int pf_mm_create(struct pf_machine *machine, struct pf_mm **out)
 	return err;
 }
 
+int pf_mm_fork(struct pf_mm *parent, struct pf_mm **child)
+{
+	struct machine *previous;
+	struct mm_struct *mm;
+	int err;
+
+	if (!parent || !child)
+		return fail(-EINVAL, "a NULL argument", 0, 0, 0);
+	previous = machine_enter(mm_of(parent)->machine);
+	err = dup_mm(mm_of(parent), &mm);
+	machine_leave(previous);
+	if (!err)
+		*child = (struct pf_mm *)mm;
+	return err;
+}
+
 void pf_mm_destroy(struct pf_mm *mm)
 {
 	if (mm)

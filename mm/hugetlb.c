@@ -7,9 +7,14 @@
  * 3. AnonExclusive of the head page speaks for the whole page.
  * 4. The entry of a place appears, goes, or changes its page under the place's
  *    lock, so that a reservation and what became of it change together.
+ *    Relatives share the lock of a place: who maps a page changes under it too.
+ *    Fork needs it not: it works with the anon_vma's lock held, as does who
+ *    takes a page away from a relative.
+ * 5. Reservations belong to the address space that mapped the area, not to its
+ *    children.  It gets a page to write to even if a child loses the shared one.
  *
- * Locks: the place's lock (machine->hugetlb_fault), page-table lock, then
- * hstate->lock.
+ * Locks: the place's lock (machine->hugetlb_fault), the anon_vma's lock,
+ * page-table lock, then hstate->lock.
  */
 #include "mm/hugetlb.h"
 
@@ -209,6 +214,7 @@ void hugetlb_share(struct vm_area_struct *upper, struct vm_area_struct *vma)
 {
 	upper->hstate = vma->hstate;
 	upper->resv = vma->resv;
+	upper->resv_unmapped = READ_ONCE(vma->resv_unmapped);
 	if (vma->resv)
 		atomic_inc(&vma->resv->users);
 }
@@ -250,8 +256,11 @@ void hugetlb_close(struct vm_area_struct *vma)
 /* Does the place still have its reservation?  Marks it used. */
 static bool use_reservation(struct vm_area_struct *vma, pf_addr_t address)
 {
-	unsigned long i = place_of(vma, address);
+	unsigned long i;
 
+	if (!vma->resv)
+		return false;
+	i = place_of(vma, address);
 	return !test_and_set_bit(i % WORD_BITS,
 				 &vma->resv->used[i / WORD_BITS]);
 }
@@ -284,8 +293,9 @@ static void put_mapped(struct vm_area_struct *vma, pf_addr_t address,
 {
 	if (!atomic_dec_and_test(&folio->_refcount))
 		return;
-	unuse_reservation(vma, address);
-	release_folio(folio, true);
+	if (vma->resv)
+		unuse_reservation(vma, address);
+	release_folio(folio, vma->resv != NULL);
 }
 
 /*
@@ -295,11 +305,11 @@ static void put_mapped(struct vm_area_struct *vma, pf_addr_t address,
 static struct rw_semaphore *lock_place(struct vm_area_struct *vma,
 				       pf_addr_t address)
 {
-	struct mm_struct *mm = vma->vm_mm;
-	u64 nr = (address >> huge_page_shift(hstate_vma(vma))) +
-		 (uintptr_t)mm / sizeof(*mm);
+	struct anon_vma *anon_vma = vma->vm_mm->anon_vma;
+	u64 nr = (linear_page_index(vma, address) >> hstate_vma(vma)->order) +
+		 (uintptr_t)anon_vma / sizeof(*anon_vma);
 	struct rw_semaphore *lock =
-		&mm->machine->hugetlb_fault[nr % HUGETLB_FAULT_LOCKS];
+		&vma->vm_mm->machine->hugetlb_fault[nr % HUGETLB_FAULT_LOCKS];
 
 	down_write(lock);
 	return lock;
@@ -308,7 +318,7 @@ static struct rw_semaphore *lock_place(struct vm_area_struct *vma,
 /* ---- leaves ----------------------------------------------------------- */
 
 /* PMD and PUD leaves have the same bits, so one pair of names serves both. */
-static pmd_t *find_leaf(struct vm_area_struct *vma, pf_addr_t address)
+pmd_t *hugetlb_find_leaf(struct vm_area_struct *vma, pf_addr_t address)
 {
 	if (hstate_vma(vma)->order == HPAGE_PUD_ORDER)
 		return (pmd_t *)mm_find_pud(vma->vm_mm, address);
@@ -345,22 +355,18 @@ static pmd_t new_leaf(struct vm_area_struct *vma, struct folio *folio,
 	return pmd_mkhuge(entry);
 }
 
-static void add_anon_rmap(struct folio *folio, struct vm_area_struct *vma,
-			  pf_addr_t address)
-{
-	folio->index = linear_page_index(vma, address);
-	WRITE_ONCE(folio->mapping, (struct address_space *)PAGE_MAPPING_ANON);
-	SetPageAnonExclusive(&folio->page);
-	atomic_set(&folio->_mapcount, 1);
-}
-
 /* The leaf is empty, and stays so while the place is locked. */
 static vm_fault_t hugetlb_no_page(struct vm_area_struct *vma, pmd_t *leaf,
 				  pf_addr_t address, bool write)
 {
-	struct folio *folio = alloc_hugetlb_folio(vma, address);
+	struct folio *folio;
 	spinlock_t *ptl;
 
+	/* A new page would look as if the bytes of the old one were lost. */
+	if (READ_ONCE(vma->resv_unmapped))
+		return VM_FAULT_SIGBUS;
+	anon_vma_prepare(vma);
+	folio = alloc_hugetlb_folio(vma, address);
 	/* An empty pool is a bus error, not a lack of memory. */
 	if (!folio)
 		return VM_FAULT_SIGBUS;
@@ -369,37 +375,95 @@ static vm_fault_t hugetlb_no_page(struct vm_area_struct *vma, pmd_t *leaf,
 		       huge_page_size(hstate_vma(vma)));
 	__folio_set_uptodate(folio);
 	ptl = leaf_lock(leaf);
-	add_anon_rmap(folio, vma, address);
+	hugetlb_add_new_anon_rmap(folio, vma, address);
 	set_pmd_at(vma->vm_mm, address, leaf, new_leaf(vma, folio, write));
 	spin_unlock(ptl);
 	return 0;
 }
 
-static void copy_huge(struct folio *to, struct folio *from)
+/* Return: false if a page of it is poisoned. */
+static bool copy_huge(struct folio *to, struct folio *from)
 {
+	for (long i = 0; i < folio_nr_pages(from); i++)
+		if (unlikely(PageHWPoison(folio_page(from, i))))
+			return false;
 	if (!page_machine(&to->page)->metadata_only)
 		memcpy(page_address(&to->page), page_address(&from->page),
 		       PAGE_SIZE << to->order);
+	__folio_set_uptodate(to);
+	return true;
+}
+
+static vm_fault_t hugetlb_reuse(struct vm_area_struct *vma, pmd_t *leaf,
+				pf_addr_t address, bool unshare)
+{
+	spinlock_t *ptl = leaf_lock(leaf);
+	pmd_t entry = pmdp_get(leaf);
+
+	SetPageAnonExclusive(pmd_page(entry));
+	if (!unshare)
+		set_pmd_at(vma->vm_mm, address, leaf,
+			   maybe_pmd_mkwrite(pmd_mkdirty(pmd_mkyoung(entry)),
+					     vma));
+	spin_unlock(ptl);
+	return 0;
+}
+
+/* A relative's area that maps the page without a right to it loses it. */
+static bool unmap_ref(struct folio *folio, struct vm_area_struct *vma,
+		      pf_addr_t address, void *arg)
+{
+	DEFINE_FOLIO_VMA_WALK(pvmw, folio, vma, address);
+
+	if (vma == arg || vma->resv || !page_vma_mapped_walk(&pvmw))
+		return true;
+	pmd_clear(pvmw.pmd);
+	atomic_dec(&folio->_mapcount);
+	page_vma_mapped_walk_done(&pvmw);
+	WRITE_ONCE(vma->resv_unmapped, true);
+	/* Not the last: the owner's mapping has one, too. */
+	folio_put(folio);
+	return true;
 }
 
 /*
- * Copy what a read-only leaf maps.  The leaf's lock is held on entry, dropped
- * on return; the place's lock keeps @old mapped in between.
+ * The pool is empty, and this address space, which was promised the page, cannot
+ * copy it: its relatives lose theirs.  They get a bus error at the next touch.
+ *
+ * The lock is taken for write, since fork copies entries without the place's.
+ * Source: mm/hugetlb.c:unmap_ref_private()
  */
+static void unmap_ref_private(struct vm_area_struct *vma, struct folio *folio)
+{
+	struct rmap_walk_control rwc = { .arg = vma, .rmap_one = unmap_ref };
+	struct anon_vma *anon_vma = vma->vm_mm->anon_vma;
+
+	anon_vma_lock_write(anon_vma);
+	rmap_walk_locked(folio, &rwc);
+	anon_vma_unlock_write(anon_vma);
+}
+
+/* The place's lock keeps @old mapped here. */
 static vm_fault_t hugetlb_copy(struct vm_area_struct *vma, pmd_t *leaf,
 			       struct folio *old, pf_addr_t address,
-			       bool unshare, spinlock_t *ptl)
+			       bool unshare)
 {
-	struct folio *new;
+	struct folio *new = alloc_hugetlb_folio(vma, address);
+	spinlock_t *ptl;
 
-	spin_unlock(ptl);
-	new = alloc_hugetlb_folio(vma, address);
-	if (!new)
-		return VM_FAULT_SIGBUS;
-	copy_huge(new, old);
-	__folio_set_uptodate(new);
-	spin_lock(ptl);
-	add_anon_rmap(new, vma, address);
+	if (!new) {
+		if (vma->resv)
+			unmap_ref_private(vma, old);
+		return folio_mapcount(old) > 1 ? VM_FAULT_SIGBUS :
+		       hugetlb_reuse(vma, leaf, address, unshare);
+	}
+	if (!copy_huge(new, old)) {
+		folio_put(new);
+		return VM_FAULT_HWPOISON;
+	}
+	anon_vma_prepare(vma);
+	ptl = leaf_lock(leaf);
+	hugetlb_add_new_anon_rmap(new, vma, address);
 	set_pmd_at(vma->vm_mm, address, leaf, new_leaf(vma, new, !unshare));
 	atomic_dec(&old->_mapcount);
 	spin_unlock(ptl);
@@ -409,25 +473,17 @@ static vm_fault_t hugetlb_copy(struct vm_area_struct *vma, pmd_t *leaf,
 
 /*
  * Write or unshare fault on a read-only leaf.  Who else has a reference is not
- * asked: the last mapping reuses the page.
+ * asked: the last mapping reuses the page.  Who maps it changes under the
+ * place's lock, or, in fork, with this address space's mmap_lock held.
  */
 static vm_fault_t hugetlb_wp(struct vm_area_struct *vma, pmd_t *leaf,
 			     pf_addr_t address, bool unshare)
 {
-	spinlock_t *ptl = leaf_lock(leaf);
-	pmd_t entry = pmdp_get(leaf);
-	struct folio *folio;
+	struct folio *folio = page_folio(pmd_page(pmdp_get(leaf)));
 
-	folio = page_folio(pmd_page(entry));
-	if (!PageAnonExclusive(&folio->page) && folio_mapcount(folio) != 1)
-		return hugetlb_copy(vma, leaf, folio, address, unshare, ptl);
-	SetPageAnonExclusive(&folio->page);
-	if (!unshare)
-		set_pmd_at(vma->vm_mm, address, leaf,
-			   maybe_pmd_mkwrite(pmd_mkdirty(pmd_mkyoung(entry)),
-					     vma));
-	spin_unlock(ptl);
-	return 0;
+	if (PageAnonExclusive(&folio->page) || folio_mapcount(folio) == 1)
+		return hugetlb_reuse(vma, leaf, address, unshare);
+	return hugetlb_copy(vma, leaf, folio, address, unshare);
 }
 
 /* The leaf is there, and allows what is wanted: it has been used. */
@@ -477,7 +533,7 @@ const struct vm_operations_struct hugetlb_vm_ops = {
 
 static void unmap_place(struct vm_area_struct *vma, pf_addr_t address)
 {
-	pmd_t *leaf = find_leaf(vma, address), entry;
+	pmd_t *leaf = hugetlb_find_leaf(vma, address), entry;
 	struct folio *folio;
 	spinlock_t *ptl;
 
@@ -510,7 +566,7 @@ void hugetlb_change_protection(struct vm_area_struct *vma, pf_addr_t start,
 	const u64 size = huge_page_size(hstate_vma(vma));
 
 	for (pf_addr_t at = start; at < end; at += size) {
-		pmd_t *leaf = find_leaf(vma, at), entry;
+		pmd_t *leaf = hugetlb_find_leaf(vma, at), entry;
 		spinlock_t *ptl;
 
 		if (!leaf)
@@ -523,6 +579,85 @@ void hugetlb_change_protection(struct vm_area_struct *vma, pf_addr_t start,
 		spin_unlock(ptl);
 	}
 }
+
+/* ---- fork ---------------------------------------------------------------- */
+
+/* The child's own page for one that has to stay the parent's. */
+static int copy_leaf_page(struct vm_area_struct *dst_vma, pmd_t *dst,
+			  struct folio *old, pf_addr_t address)
+{
+	struct folio *new = alloc_hugetlb_folio(dst_vma, address);
+	spinlock_t *ptl;
+
+	if (!new)
+		return -ENOMEM;
+	if (!copy_huge(new, old)) {
+		folio_put(new);
+		return -ENOMEM;
+	}
+	ptl = leaf_lock(dst);
+	hugetlb_add_new_anon_rmap(new, dst_vma, address);
+	set_pmd_at(dst_vma->vm_mm, address, dst,
+		   new_leaf(dst_vma, new, true));
+	spin_unlock(ptl);
+	return 0;
+}
+
+/* Return: false if the page may be pinned; nothing has changed then. */
+static bool share_leaf(struct vm_area_struct *dst_vma, pmd_t *dst,
+		       struct vm_area_struct *src_vma, pmd_t *src,
+		       pf_addr_t address)
+{
+	spinlock_t *dst_ptl = leaf_lock(dst), *src_ptl = leaf_lockptr(src);
+	struct folio *folio;
+	bool shared;
+	pmd_t entry;
+
+	spin_lock_nested(src_ptl, SUBCLASS_NESTED);
+	entry = pmdp_get(src);
+	folio = page_folio(pmd_page(entry));
+	shared = !hugetlb_try_dup_anon_rmap(folio, src_vma);
+	if (shared) {
+		folio_get(folio);
+		entry = pmd_wrprotect(entry);
+		set_pmd_at(src_vma->vm_mm, address, src, entry);
+		if (!userfaultfd_wp(dst_vma))
+			entry = pmd_clear_uffd_wp(entry);
+		set_pmd_at(dst_vma->vm_mm, address, dst, entry);
+	}
+	spin_unlock(src_ptl);
+	spin_unlock(dst_ptl);
+	return shared;
+}
+
+int copy_hugetlb_page_range(struct vm_area_struct *dst_vma,
+			    struct vm_area_struct *src_vma)
+{
+	const u64 size = huge_page_size(hstate_vma(src_vma));
+	pf_addr_t at;
+	int err = 0;
+
+	for (at = src_vma->vm_start; !err && at < src_vma->vm_end; at += size) {
+		pmd_t *src = hugetlb_find_leaf(src_vma, at), *dst;
+
+		if (!src || !pmd_leaf(pmdp_get(src)))
+			continue;
+		dst = alloc_leaf(dst_vma, at);
+		if (!dst)
+			return -ENOMEM;
+		/*
+		 * Nobody else can change the entry between the two: faults of
+		 * the parent wait for mmap_lock, relatives for the anon_vma's.
+		 */
+		if (!share_leaf(dst_vma, dst, src_vma, src, at))
+			err = copy_leaf_page(dst_vma, dst,
+					page_folio(pmd_page(pmdp_get(src))),
+					at);
+	}
+	return err;
+}
+
+/* ---- mremap -------------------------------------------------------------- */
 
 static void move_leaf(struct mm_struct *mm, pmd_t *from, pmd_t *to,
 		      pf_addr_t new)
@@ -546,14 +681,18 @@ int hugetlb_move(struct vm_area_struct *from, struct vm_area_struct *to,
 
 	/* All tables first: then nothing can go wrong half-way. */
 	for (u64 done = 0; done < length; done += size)
-		if (find_leaf(from, old + done) && !alloc_leaf(to, new + done))
+		if (hugetlb_find_leaf(from, old + done) && !alloc_leaf(to, new + done))
 			return -ENOMEM;
+	/* The entries move at once for a walk from a folio. */
+	anon_vma_lock_write(from->vm_mm->anon_vma);
 	for (u64 done = 0; done < length; done += size) {
-		pmd_t *leaf = find_leaf(from, old + done);
+		pmd_t *leaf = hugetlb_find_leaf(from, old + done);
 
 		if (leaf)
-			move_leaf(from->vm_mm, leaf, find_leaf(to, new + done),
+			move_leaf(from->vm_mm, leaf,
+				  hugetlb_find_leaf(to, new + done),
 				  new + done);
 	}
+	anon_vma_unlock_write(from->vm_mm->anon_vma);
 	return 0;
 }
