@@ -252,6 +252,25 @@ static void free_areas(struct mm_struct *mm)
 	mmap_write_unlock(mm);
 }
 
+bool state_fork(struct state *s, unsigned int of)
+{
+	struct mm_struct *parent = of ? s->relatives[of - 1] : s->mm;
+
+	if (s->nr_relatives == STATE_RELATIVES ||
+	    dup_mm(parent, &s->relatives[s->nr_relatives]))
+		return false;
+	s->nr_relatives++;
+	return true;
+}
+
+void state_exit(struct state *s)
+{
+	struct mm_struct *mm = s->relatives[--s->nr_relatives];
+
+	free_areas(mm);
+	mm_destroy(mm);
+}
+
 /* What the machine keeps until its end. */
 static void drop_huge_zero(struct machine *machine)
 {
@@ -292,6 +311,8 @@ int state_close(struct state *s)
 
 	state_enter(s);
 	drop_held(s);
+	while (s->nr_relatives)
+		state_exit(s);
 	free_areas(s->mm);
 	mm_destroy(s->mm);
 	lru_add_drain_all(s->machine);
