@@ -221,7 +221,9 @@ void hugetlb_share(struct vm_area_struct *upper, struct vm_area_struct *vma)
 
 void hugetlb_drop_share(struct vm_area_struct *vma)
 {
-	if (vma->resv && atomic_dec_and_test(&vma->resv->users))
+	if (!vma->resv)
+		return;
+	if (atomic_dec_and_test(&vma->resv->users))
 		kfree(vma->resv);
 	vma->resv = NULL;
 }

@@ -96,7 +96,8 @@ bool page_vma_mapped_walk(struct page_vma_mapped_walk *pvmw)
 
 	if (!step(pvmw, end))
 		return false;
-	if (is_vm_hugetlb_page(pvmw->vma)) {
+	/* The area's flags are its mmap_lock's, which need not be held. */
+	if (hstate_vma(pvmw->vma)) {
 		pvmw->pmd = hugetlb_find_leaf(pvmw->vma, pvmw->address);
 		return pvmw->pmd && lock_leaf(pvmw, pvmw->pmd);
 	}

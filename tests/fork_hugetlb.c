@@ -12,6 +12,9 @@
 
 #include "tests/fork_test.h"
 
+#include "host/backend.h"
+#include "host/clock.h"
+
 static long store(struct mm_test *mm, pf_addr_t at, u64 word)
 {
 	return pf_write(mm->mm, at, &word, sizeof(word));
@@ -303,6 +306,88 @@ static void a_poisoned_huge_page(void **state)
 	end();
 }
 
+/*
+ * One page for the whole family, and a right to it for the parent only: it can
+ * store at any time.  Children get the page, or they do not.
+ */
+struct family {
+	u64 until;
+	unsigned long stores;	/* of the parent; rounds of the others */
+	unsigned long lost;
+	int wrong;		/* the line that found it */
+	struct backend_thread *thread;
+};
+
+static void be_parent(void *arg)
+{
+	struct family *f = arg;
+
+	while (!f->wrong && clock_ns() < f->until) {
+		if (store(&t, H(0), ++f->stores) != 8)
+			f->wrong = __LINE__;
+	}
+}
+
+/* Bytes are not looked at: a reference does not hold them. */
+static void be_children(void *arg)
+{
+	struct family *f = arg;
+
+	while (!f->wrong && clock_ns() < f->until) {
+		struct pf_mm *child, *grandchild = NULL;
+		struct pf_page *page;
+		long ret;
+
+		/* Tables of the dead wait for a grace period. */
+		if (pf_mm_fork(t.mm, &child)) {
+			rcu_barrier();
+			continue;
+		}
+		ret = pf_get_user_pages_unlocked(child, H(0), 1, &page, 0);
+		if (ret == 1)
+			pf_put_page(page);
+		else
+			f->lost++;
+		if (f->lost % 4 == 0)
+			(void)!pf_mm_fork(child, &grandchild);
+		f->stores++;
+		pf_mm_destroy(child);
+		if (grandchild && pf_pin_user_pages_unlocked(grandchild, H(0),
+							     1, &page, 0) == 1)
+			pf_unpin_user_page(page);
+		pf_mm_destroy(grandchild);
+	}
+}
+
+static void the_owner_always_stores(void **state)
+{
+	static void (*const parts[])(void *) = {
+		be_parent, be_children, be_children,
+	};
+	struct family families[ARRAY_SIZE(parts)] = { 0 };
+
+	(void)state;
+	begin(1);
+	map_huge(H(0), 1, RW);
+	write_word(&t, H(0), 1);
+	for (unsigned int i = 0; i < ARRAY_SIZE(parts); i++) {
+		families[i].until = clock_ns() + 400 * 1000000ull;
+		assert_int_equal(backend_thread_create(&families[i].thread,
+						       parts[i], &families[i]),
+				 0);
+	}
+	for (unsigned int i = 0; i < ARRAY_SIZE(parts); i++)
+		backend_thread_join(families[i].thread);
+	for (unsigned int i = 0; i < ARRAY_SIZE(parts); i++) {
+		assert_int_equal(families[i].wrong, 0);
+		assert_true(families[i].stores > 0);
+	}
+	print_message("%lu stores, %lu and %lu lost pages\n",
+		      families[0].stores, families[1].lost, families[2].lost);
+	assert_valid(&t);
+	end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -316,6 +401,7 @@ int main(void)
 		cmocka_unit_test(after_a_move),
 		cmocka_unit_test(gigantic_pages),
 		cmocka_unit_test(a_poisoned_huge_page),
+		cmocka_unit_test(the_owner_always_stores),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
