@@ -2,18 +2,18 @@
 /*
  * fork: the copy of an address space.
  *
- * Areas are copied, and the entries of those that have pages of their own.  What
- * both sides then map is read-only in both and exclusive in neither, so that the
- * next store makes a copy.  Two kinds of page never become shared:
+ * Areas are copied, and the entries of those that have pages of their own.
+ * What both sides then map is read-only in both and exclusive in neither, so
+ * that the next store makes a copy.  Two kinds of page never become shared:
  *
- *   exclusive, and may be pinned   the child gets a copy now; the parent's entry
- *                                  stays as it is, writable too
+ *   exclusive, and may be pinned   the child gets a copy now; the parent's
+ *                                  entry stays as it is, writable too
  *   not mapped by an entry yet     each side faults in its own
  *
  * Invariants:
  * 1. inv_O5: a pinned exclusive page stays the page of the parent.
- * 2. While entries of a copy-on-write area are copied, write_protect_seq is odd:
- *    a pin that was taken without a lock meanwhile is given back.
+ * 2. While entries of a copy-on-write area are copied, write_protect_seq is
+ *    odd: a pin that was taken without a lock meanwhile is given back.
  * 3. A child that cannot be completed is taken apart like any other; what the
  *    parent had shared with it then belongs to the parent alone.
  *
@@ -56,7 +56,7 @@ static pte_t child_pte(const struct pte_copy *c, pte_t pte)
 	return pte_mkold(pte);
 }
 
-/* The same @nr pages on both sides; none of them writable if copied on write. */
+/* The same pages on both sides; none of them writable if copied on write. */
 static void copy_entries(struct pte_copy *c, unsigned int nr)
 {
 	const bool cow = is_cow_mapping(c->src_vma->vm_flags);
@@ -177,7 +177,7 @@ static int copy_present_ptes(struct pte_copy *c, pte_t pte)
 	return nr;
 }
 
-/* Context: both tables are locked.  Return: 0, or why it ended before the end. */
+/* Context: both tables are locked.  Return: 0, or why it ended early. */
 static int copy_locked_ptes(struct pte_copy *c)
 {
 	while (c->addr < c->end) {

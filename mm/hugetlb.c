@@ -11,12 +11,12 @@
  *    Fork needs it not: it works with the anon_vma's lock held, as does who
  *    takes a page away from a relative.
  * 5. Reservations belong to the address space that mapped the area, not to its
- *    children.  It gets a page to write to even if a child loses the shared one.
+ *    children.
  *
  * Locks: the place's lock (machine->hugetlb_fault), the anon_vma's lock,
  * page-table lock, then hstate->lock.
  */
-#include "mm/hugetlb.h"
+#include "mm/hugetlb_internal.h"
 
 #include "host/errtext.h"
 #include "mm/gfp.h"
@@ -274,8 +274,8 @@ static void unuse_reservation(struct vm_area_struct *vma, pf_addr_t address)
 	clear_bit(i % WORD_BITS, &vma->resv->used[i / WORD_BITS]);
 }
 
-static struct folio *alloc_hugetlb_folio(struct vm_area_struct *vma,
-					 pf_addr_t address)
+struct folio *alloc_hugetlb_folio(struct vm_area_struct *vma,
+				  pf_addr_t address)
 {
 	const bool reserved = use_reservation(vma, address);
 	struct folio *folio = dequeue(hstate_vma(vma), reserved);
@@ -319,7 +319,6 @@ static struct rw_semaphore *lock_place(struct vm_area_struct *vma,
 
 /* ---- leaves ----------------------------------------------------------- */
 
-/* PMD and PUD leaves have the same bits, so one pair of names serves both. */
 pmd_t *hugetlb_find_leaf(struct vm_area_struct *vma, pf_addr_t address)
 {
 	if (hstate_vma(vma)->order == HPAGE_PUD_ORDER)
@@ -327,34 +326,11 @@ pmd_t *hugetlb_find_leaf(struct vm_area_struct *vma, pf_addr_t address)
 	return mm_find_pmd(vma->vm_mm, address);
 }
 
-static pmd_t *alloc_leaf(struct vm_area_struct *vma, pf_addr_t address)
+pmd_t *hugetlb_alloc_leaf(struct vm_area_struct *vma, pf_addr_t address)
 {
 	if (hstate_vma(vma)->order == HPAGE_PUD_ORDER)
 		return (pmd_t *)mm_alloc_pud(vma->vm_mm, address);
 	return mm_alloc_pmd(vma->vm_mm, address);
-}
-
-static spinlock_t *leaf_lockptr(pmd_t *leaf)
-{
-	return &virt_to_page(leaf)->ptl;
-}
-
-static spinlock_t *leaf_lock(pmd_t *leaf)
-{
-	spinlock_t *ptl = leaf_lockptr(leaf);
-
-	spin_lock(ptl);
-	return ptl;
-}
-
-static pmd_t new_leaf(struct vm_area_struct *vma, struct folio *folio,
-		      bool writable)
-{
-	pmd_t entry = pmd_mkyoung(mk_pmd(&folio->page, vma->vm_page_prot));
-
-	if (writable)
-		entry = maybe_pmd_mkwrite(pmd_mkdirty(entry), vma);
-	return pmd_mkhuge(entry);
 }
 
 /* The leaf is empty, and stays so while the place is locked. */
@@ -376,123 +352,19 @@ static vm_fault_t hugetlb_no_page(struct vm_area_struct *vma, pmd_t *leaf,
 		memset(page_address(&folio->page), 0,
 		       huge_page_size(hstate_vma(vma)));
 	__folio_set_uptodate(folio);
-	ptl = leaf_lock(leaf);
+	ptl = hugetlb_leaf_lock(leaf);
 	hugetlb_add_new_anon_rmap(folio, vma, address);
-	set_pmd_at(vma->vm_mm, address, leaf, new_leaf(vma, folio, write));
+	set_pmd_at(vma->vm_mm, address, leaf,
+		   hugetlb_new_leaf(vma, folio, write));
 	spin_unlock(ptl);
 	return 0;
-}
-
-/* Return: false if a page of it is poisoned. */
-static bool copy_huge(struct folio *to, struct folio *from)
-{
-	for (long i = 0; i < folio_nr_pages(from); i++)
-		if (unlikely(PageHWPoison(folio_page(from, i))))
-			return false;
-	if (!page_machine(&to->page)->metadata_only)
-		memcpy(page_address(&to->page), page_address(&from->page),
-		       PAGE_SIZE << to->order);
-	__folio_set_uptodate(to);
-	return true;
-}
-
-static vm_fault_t hugetlb_reuse(struct vm_area_struct *vma, pmd_t *leaf,
-				pf_addr_t address, bool unshare)
-{
-	spinlock_t *ptl = leaf_lock(leaf);
-	pmd_t entry = pmdp_get(leaf);
-
-	SetPageAnonExclusive(pmd_page(entry));
-	if (!unshare)
-		set_pmd_at(vma->vm_mm, address, leaf,
-			   maybe_pmd_mkwrite(pmd_mkdirty(pmd_mkyoung(entry)),
-					     vma));
-	spin_unlock(ptl);
-	return 0;
-}
-
-/* A relative's area that maps the page without a right to it loses it. */
-static bool unmap_ref(struct folio *folio, struct vm_area_struct *vma,
-		      pf_addr_t address, void *arg)
-{
-	DEFINE_FOLIO_VMA_WALK(pvmw, folio, vma, address);
-
-	if (vma == arg || vma->resv || !page_vma_mapped_walk(&pvmw))
-		return true;
-	pmd_clear(pvmw.pmd);
-	atomic_dec(&folio->_mapcount);
-	page_vma_mapped_walk_done(&pvmw);
-	WRITE_ONCE(vma->resv_unmapped, true);
-	/* Not the last: the owner's mapping has one, too. */
-	folio_put(folio);
-	return true;
-}
-
-/*
- * The pool is empty, and this address space, which was promised the page, cannot
- * copy it: its relatives lose theirs.  They get a bus error at the next touch.
- *
- * The lock is taken for write, since fork copies entries without the place's.
- * Source: mm/hugetlb.c:unmap_ref_private()
- */
-static void unmap_ref_private(struct vm_area_struct *vma, struct folio *folio)
-{
-	struct rmap_walk_control rwc = { .arg = vma, .rmap_one = unmap_ref };
-	struct anon_vma *anon_vma = vma->vm_mm->anon_vma;
-
-	anon_vma_lock_write(anon_vma);
-	rmap_walk_locked(folio, &rwc);
-	anon_vma_unlock_write(anon_vma);
-}
-
-/* The place's lock keeps @old mapped here. */
-static vm_fault_t hugetlb_copy(struct vm_area_struct *vma, pmd_t *leaf,
-			       struct folio *old, pf_addr_t address,
-			       bool unshare)
-{
-	struct folio *new = alloc_hugetlb_folio(vma, address);
-	spinlock_t *ptl;
-
-	if (!new) {
-		if (vma->resv)
-			unmap_ref_private(vma, old);
-		return folio_mapcount(old) > 1 ? VM_FAULT_SIGBUS :
-		       hugetlb_reuse(vma, leaf, address, unshare);
-	}
-	if (!copy_huge(new, old)) {
-		folio_put(new);
-		return VM_FAULT_HWPOISON;
-	}
-	anon_vma_prepare(vma);
-	ptl = leaf_lock(leaf);
-	hugetlb_add_new_anon_rmap(new, vma, address);
-	set_pmd_at(vma->vm_mm, address, leaf, new_leaf(vma, new, !unshare));
-	atomic_dec(&old->_mapcount);
-	spin_unlock(ptl);
-	folio_put(old);
-	return 0;
-}
-
-/*
- * Write or unshare fault on a read-only leaf.  Who else has a reference is not
- * asked: the last mapping reuses the page.  Who maps it changes under the
- * place's lock, or, in fork, with this address space's mmap_lock held.
- */
-static vm_fault_t hugetlb_wp(struct vm_area_struct *vma, pmd_t *leaf,
-			     pf_addr_t address, bool unshare)
-{
-	struct folio *folio = page_folio(pmd_page(pmdp_get(leaf)));
-
-	if (PageAnonExclusive(&folio->page) || folio_mapcount(folio) == 1)
-		return hugetlb_reuse(vma, leaf, address, unshare);
-	return hugetlb_copy(vma, leaf, folio, address, unshare);
 }
 
 /* The leaf is there, and allows what is wanted: it has been used. */
 static void hugetlb_touch(struct vm_area_struct *vma, pmd_t *leaf,
 			  pf_addr_t address, bool write)
 {
-	spinlock_t *ptl = leaf_lock(leaf);
+	spinlock_t *ptl = hugetlb_leaf_lock(leaf);
 
 	touch_pmd(vma, address, leaf, write);
 	spin_unlock(ptl);
@@ -508,7 +380,7 @@ vm_fault_t hugetlb_fault(struct vm_area_struct *vma, pf_addr_t address,
 	pmd_t *leaf, entry;
 
 	address = ALIGN_DOWN(address, huge_page_size(hstate_vma(vma)));
-	leaf = alloc_leaf(vma, address);
+	leaf = hugetlb_alloc_leaf(vma, address);
 	if (!leaf)
 		return VM_FAULT_OOM;
 	place = lock_place(vma, address);
@@ -541,7 +413,7 @@ static void unmap_place(struct vm_area_struct *vma, pf_addr_t address)
 
 	if (!leaf || pmd_none(pmdp_get(leaf)))
 		return;
-	ptl = leaf_lock(leaf);
+	ptl = hugetlb_leaf_lock(leaf);
 	entry = pmdp_get(leaf);
 	pmd_clear(leaf);
 	folio = page_folio(pmd_page(entry));
@@ -573,7 +445,7 @@ void hugetlb_change_protection(struct vm_area_struct *vma, pf_addr_t start,
 
 		if (!leaf)
 			continue;
-		ptl = leaf_lock(leaf);
+		ptl = hugetlb_leaf_lock(leaf);
 		entry = pmdp_get(leaf);
 		if (pmd_leaf(entry))
 			set_pmd_at(vma->vm_mm, at, leaf,
@@ -582,89 +454,11 @@ void hugetlb_change_protection(struct vm_area_struct *vma, pf_addr_t start,
 	}
 }
 
-/* ---- fork ---------------------------------------------------------------- */
-
-/* The child's own page for one that has to stay the parent's. */
-static int copy_leaf_page(struct vm_area_struct *dst_vma, pmd_t *dst,
-			  struct folio *old, pf_addr_t address)
-{
-	struct folio *new = alloc_hugetlb_folio(dst_vma, address);
-	spinlock_t *ptl;
-
-	if (!new)
-		return -ENOMEM;
-	if (!copy_huge(new, old)) {
-		folio_put(new);
-		return -ENOMEM;
-	}
-	ptl = leaf_lock(dst);
-	hugetlb_add_new_anon_rmap(new, dst_vma, address);
-	set_pmd_at(dst_vma->vm_mm, address, dst,
-		   new_leaf(dst_vma, new, true));
-	spin_unlock(ptl);
-	return 0;
-}
-
-/* Return: false if the page may be pinned; nothing has changed then. */
-static bool share_leaf(struct vm_area_struct *dst_vma, pmd_t *dst,
-		       struct vm_area_struct *src_vma, pmd_t *src,
-		       pf_addr_t address)
-{
-	spinlock_t *dst_ptl = leaf_lock(dst), *src_ptl = leaf_lockptr(src);
-	struct folio *folio;
-	bool shared;
-	pmd_t entry;
-
-	spin_lock_nested(src_ptl, SUBCLASS_NESTED);
-	entry = pmdp_get(src);
-	folio = page_folio(pmd_page(entry));
-	shared = !hugetlb_try_dup_anon_rmap(folio, src_vma);
-	if (shared) {
-		folio_get(folio);
-		entry = pmd_wrprotect(entry);
-		set_pmd_at(src_vma->vm_mm, address, src, entry);
-		if (!userfaultfd_wp(dst_vma))
-			entry = pmd_clear_uffd_wp(entry);
-		set_pmd_at(dst_vma->vm_mm, address, dst, entry);
-	}
-	spin_unlock(src_ptl);
-	spin_unlock(dst_ptl);
-	return shared;
-}
-
-int copy_hugetlb_page_range(struct vm_area_struct *dst_vma,
-			    struct vm_area_struct *src_vma)
-{
-	const u64 size = huge_page_size(hstate_vma(src_vma));
-	pf_addr_t at;
-	int err = 0;
-
-	for (at = src_vma->vm_start; !err && at < src_vma->vm_end; at += size) {
-		pmd_t *src = hugetlb_find_leaf(src_vma, at), *dst;
-
-		if (!src || !pmd_leaf(pmdp_get(src)))
-			continue;
-		dst = alloc_leaf(dst_vma, at);
-		if (!dst)
-			return -ENOMEM;
-		/*
-		 * Nobody else can change the entry between the two: faults of
-		 * the parent wait for mmap_lock, relatives for the anon_vma's.
-		 */
-		if (!share_leaf(dst_vma, dst, src_vma, src, at))
-			err = copy_leaf_page(dst_vma, dst,
-					page_folio(pmd_page(pmdp_get(src))),
-					at);
-	}
-	return err;
-}
-
-/* ---- mremap -------------------------------------------------------------- */
-
 static void move_leaf(struct mm_struct *mm, pmd_t *from, pmd_t *to,
 		      pf_addr_t new)
 {
-	spinlock_t *a = leaf_lockptr(from), *b = leaf_lockptr(to);
+	spinlock_t *a = hugetlb_leaf_lockptr(from);
+	spinlock_t *b = hugetlb_leaf_lockptr(to);
 	pmd_t entry;
 
 	spin_lock_two(a, b);
@@ -683,7 +477,8 @@ int hugetlb_move(struct vm_area_struct *from, struct vm_area_struct *to,
 
 	/* All tables first: then nothing can go wrong half-way. */
 	for (u64 done = 0; done < length; done += size)
-		if (hugetlb_find_leaf(from, old + done) && !alloc_leaf(to, new + done))
+		if (hugetlb_find_leaf(from, old + done) &&
+		    !hugetlb_alloc_leaf(to, new + done))
 			return -ENOMEM;
 	/* The entries move at once for a walk from a folio. */
 	anon_vma_lock_write(from->vm_mm->anon_vma);

@@ -89,9 +89,32 @@ static bool step(struct page_vma_mapped_walk *pvmw, pf_addr_t end)
 	return true;
 }
 
-bool page_vma_mapped_walk(struct page_vma_mapped_walk *pvmw)
+/*
+ * Go down to a table, which is locked then, or to a leaf.
+ *
+ * Return: true if it is a leaf that maps the folio.  If there is nothing, the
+ * address has moved on.
+ */
+static bool find_entry(struct page_vma_mapped_walk *pvmw, pf_addr_t end)
 {
 	struct mm_struct *mm = pvmw->vma->vm_mm;
+	pf_addr_t address = pvmw->address;
+
+	pvmw->pmd = mm_find_pmd(mm, address);
+	if (!pvmw->pmd) {
+		pvmw->address = pud_addr_end(address, end);
+		return false;
+	}
+	if (lock_leaf(pvmw, pvmw->pmd))
+		return true;
+	pvmw->pte = pte_offset_map_lock(mm, pvmw->pmd, address, &pvmw->ptl);
+	if (!pvmw->pte)
+		pvmw->address = pmd_addr_end(address, end);
+	return false;
+}
+
+bool page_vma_mapped_walk(struct page_vma_mapped_walk *pvmw)
+{
 	const pf_addr_t end = walk_end(pvmw);
 
 	if (!step(pvmw, end))
@@ -102,23 +125,9 @@ bool page_vma_mapped_walk(struct page_vma_mapped_walk *pvmw)
 		return pvmw->pmd && lock_leaf(pvmw, pvmw->pmd);
 	}
 	while (pvmw->address < end) {
-		if (!pvmw->pte) {
-			pvmw->pmd = mm_find_pmd(mm, pvmw->address);
-			if (!pvmw->pmd) {
-				pvmw->address = pud_addr_end(pvmw->address, end);
-				continue;
-			}
-			if (lock_leaf(pvmw, pvmw->pmd))
-				return true;
-			pvmw->pte = pte_offset_map_lock(mm, pvmw->pmd,
-							pvmw->address,
-							&pvmw->ptl);
-			if (!pvmw->pte) {
-				pvmw->address = pmd_addr_end(pvmw->address, end);
-				continue;
-			}
-		}
-		if (next_in_table(pvmw, end))
+		if (!pvmw->pte && find_entry(pvmw, end))
+			return true;
+		if (pvmw->pte && next_in_table(pvmw, end))
 			return true;
 	}
 	return false;

@@ -250,8 +250,8 @@ static inline void folio_dup_file_rmap_ptes(struct folio *folio,
  * folio_needs_cow_for_dma() - has fork to copy an exclusive page at once?
  *
  * A pinned page must stay the page that its pinner's mm sees, so it cannot
- * become shared.  The flag tells an mm that never pinned anything from one whose
- * small folios just have many references.
+ * become shared.  The flag tells an mm that never pinned anything from one
+ * whose small folios just have many references.
  *
  * Context: mmap_lock for write, inside write_protect_seq: what was pinned
  * without a lock before is seen here, and what is pinned from now on is undone.

@@ -10,6 +10,8 @@
  */
 #include "tests/fork_test.h"
 
+#define ELSEWHERE	(BASE + ((pf_addr_t)1 << 39))
+
 static struct mm_test t;
 
 static void begin_with(struct pf_machine_options options)
@@ -266,17 +268,17 @@ static void wrong_advice(void **state)
 				    PINFOLD_MADV_DOFORK), -EINVAL);
 	assert_int_equal(pf_madvise(t.mm, BASE, 0, PINFOLD_MADV_DONTFORK), 0);
 	/* pages of a pool belong to a file, which is not wiped */
-	assert_int_equal(pf_mmap(t.mm, (BASE + ((pf_addr_t)1 << 39)), 2 * PMD_SIZE, RW,
+	assert_int_equal(pf_mmap(t.mm, ELSEWHERE, 2 * PMD_SIZE, RW,
 				 PINFOLD_MAP_HUGETLB | PINFOLD_MAP_FIXED,
 				 &place), 0);
-	assert_int_equal(pf_madvise(t.mm, (BASE + ((pf_addr_t)1 << 39)), PMD_SIZE,
+	assert_int_equal(pf_madvise(t.mm, ELSEWHERE, PMD_SIZE,
 				    PINFOLD_MADV_WIPEONFORK), -EINVAL);
-	assert_int_equal(pf_madvise(t.mm, (BASE + ((pf_addr_t)1 << 39)), PMD_SIZE,
+	assert_int_equal(pf_madvise(t.mm, ELSEWHERE, PMD_SIZE,
 				    PINFOLD_MADV_KEEPONFORK), 0);
-	assert_int_equal(pf_madvise(t.mm, (BASE + ((pf_addr_t)1 << 39)), PMD_SIZE,
+	assert_int_equal(pf_madvise(t.mm, ELSEWHERE, PMD_SIZE,
 				    PINFOLD_MADV_DONTFORK), 0);
 	/* and are not cut */
-	assert_int_equal(pf_madvise(t.mm, (BASE + ((pf_addr_t)1 << 39)), PAGES(1),
+	assert_int_equal(pf_madvise(t.mm, ELSEWHERE, PAGES(1),
 				    PINFOLD_MADV_DOFORK), -EINVAL);
 	mmap_write_lock(mm_of(t.mm));
 	vma_lookup(mm_of(t.mm), BASE)->vm_flags |= VM_IO;
