@@ -92,6 +92,21 @@ static void pin_and_store(struct worker *w)
 	pf_unpin_user_page(again);
 }
 
+/* The page is not pinned: fork shares it, and later stores are not for it. */
+static void just_store(struct worker *w)
+{
+	pf_addr_t at = place_at(random_below(&w->random, NR_PLACES)) + 8 * w->id;
+	u64 word = ++w->stamp, seen = 0;
+	long ret = pf_write(w->t->mm, at, &word, 8);
+
+	EXPECT(w, ret == 8 || ret == -EFAULT);
+	if (ret != 8)
+		return;
+	EXPECT(w, pf_read(w->t->mm, at, &seen, 8) == 8);
+	EXPECT(w, seen == word);
+	w->checked++;
+}
+
 static void protect(struct worker *w)
 {
 	u64 nr = 1 + random_below(&w->random, 40);
@@ -111,6 +126,8 @@ static void pinner(void *arg)
 	while (!w->wrong && clock_ns() < w->until) {
 		if (random_chance(&w->random, 5))
 			protect(w);
+		else if (random_chance(&w->random, 50))
+			just_store(w);
 		else
 			pin_and_store(w);
 	}
@@ -148,9 +165,12 @@ static void forker(void *arg)
 {
 	struct worker *w = arg;
 
-	while (!w->wrong && clock_ns() < w->until) {
+	for (unsigned int i = 1; !w->wrong && clock_ns() < w->until; i++) {
 		struct pf_mm *child, *grandchild = NULL;
 
+		/* Tables of the dead wait for a grace period. */
+		if (i % 64 == 0)
+			rcu_barrier();
 		EXPECT(w, !pf_mm_fork(w->t->mm, &child));
 		if (w->wrong)
 			break;

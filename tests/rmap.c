@@ -347,7 +347,9 @@ static void move_about(void *arg)
 	struct mover *m = arg;
 	pf_addr_t from = BASE, to = BASE + MIB(64) + PAGES(200), place;
 
-	while (!m->err && clock_ns() < m->until) {
+	for (unsigned int i = 1; !m->err && clock_ns() < m->until; i++) {
+		if (i % 256 == 0)
+			rcu_barrier();
 		m->err = pf_mremap(m->t->mm, from, PAGES(4), PAGES(4), TO, to,
 				   &place);
 		m->err |= pf_mprotect(m->t->mm, to, PAGES(2),
@@ -365,9 +367,12 @@ static void fork_about(void *arg)
 {
 	struct mover *m = arg;
 
-	while (!m->err && clock_ns() < m->until) {
+	for (unsigned int i = 1; !m->err && clock_ns() < m->until; i++) {
 		struct pf_mm *child;
 
+		/* Tables of the dead wait for a grace period. */
+		if (i % 64 == 0)
+			rcu_barrier();
 		m->err = pf_mm_fork(m->t->mm, &child);
 		if (!m->err)
 			pf_mm_destroy(child);
