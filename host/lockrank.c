@@ -12,6 +12,7 @@ const char *const lock_rank_names[NR_LOCK_RANKS] = {
 	[RANK_MMAP] = "mmap_lock",
 	[RANK_HUGETLB_FAULT] = "hugetlb fault lock",
 	[RANK_FOLIO] = "folio lock",
+	[RANK_ANON_VMA] = "anon_vma lock",
 	[RANK_PTL] = "page-table lock",
 	[RANK_HUGETLB] = "hugetlb lock",
 	[RANK_LRU] = "lru lock",
