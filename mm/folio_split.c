@@ -17,8 +17,9 @@
  *    frozen, or, once its count is published, the page not its own any more.
  * 3. Each part is locked until all entries map it.
  *
- * Locks: mmap_lock for read, folio lock, then one page-table lock at a time;
- * lru lock.
+ * Locks: folio lock, the anon_vma's lock for write, then one page-table lock at
+ * a time; lru lock.  Other address spaces' mmap_lock is not needed: areas and
+ * tables stay while they can be found, and protection changes with the entries.
  * Source: mm/huge_memory.c, mm/rmap.c:try_to_migrate_one(),
  *         mm/migrate.c:remove_migration_pte()
  * Differs: what is unused is found at once, there is no deferred split.
@@ -34,25 +35,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
-/* ---- where it is mapped -------------------------------------------------- */
-
-void folio_mapped_places(struct mm_struct *mm, struct folio *folio,
-			 folio_place_fn fn, void *arg)
-{
-	const pgoff_t first = folio->index;
-	const pgoff_t end = first + folio_nr_pages(folio);
-	struct vm_area_struct *vma;
-
-	mmap_assert_locked(mm);
-	/* Parts may have been moved: each area has its own idea of indices. */
-	for (vma = vma_first(mm); vma; vma = vma_next(vma)) {
-		pgoff_t start = max(first, vma->vm_pgoff);
-
-		if (start < end && start < vma->vm_pgoff + vma_pages(vma))
-			fn(folio, vma, vma->vm_start +
-			   ((start - vma->vm_pgoff) << PAGE_SHIFT), arg);
-	}
-}
+/* ---- the entries of one place --------------------------------------------- */
 
 /* What a walk over one place's entries is looking for. */
 struct place {
@@ -148,7 +131,7 @@ static void unmap_pte(struct place *p, pf_addr_t address, pte_t *ptep)
 	folio_put(folio);
 }
 
-static void unmap_place(struct folio *folio, struct vm_area_struct *vma,
+static bool unmap_place(struct folio *folio, struct vm_area_struct *vma,
 			pf_addr_t address, void *arg __maybe_unused)
 {
 	struct place p = { vma, folio_pfn(folio), folio_nr_pages(folio) };
@@ -159,6 +142,13 @@ static void unmap_place(struct folio *folio, struct vm_area_struct *vma,
 	if (pmd_trans_huge(leaf) && pmd_pfn(leaf) == p.pfn)
 		split_huge_pmd(vma, pmd, address);
 	for_each_pte(&p, address, place_end(&p, folio, address), unmap_pte);
+	return true;
+}
+
+/* It may change now; then the entries of the area will be gone through again. */
+static pgprot_t vma_page_prot(const struct vm_area_struct *vma)
+{
+	return (pgprot_t){ READ_ONCE(vma->vm_page_prot.pgprot) };
 }
 
 /* ---- mapping again --------------------------------------------------------- */
@@ -175,13 +165,13 @@ static pte_t unused_pte(const struct place *p, struct page *page, pte_t swp)
 	pte_t pte;
 
 	if (folio_test_large(page_folio(page)) || PageHWPoison(page) ||
-	    (p->vma->vm_flags & VM_LOCKED) || page_machine(page)->metadata_only)
+	    (READ_ONCE(p->vma->vm_flags) & VM_LOCKED) || page_machine(page)->metadata_only)
 		return __pte(0);
 	for (size_t i = 0; i < PAGE_SIZE / sizeof(*words); i++)
 		if (words[i])
 			return __pte(0);
 	pte = pte_mkspecial(mk_pte(page_machine(page)->zero_page,
-				   p->vma->vm_page_prot));
+				   vma_page_prot(p->vma)));
 	if (pte_swp_soft_dirty(swp))
 		pte = pte_mksoft_dirty(pte);
 	return pte_swp_uffd_wp(swp) ? pte_mkuffd_wp(pte) : pte;
@@ -191,7 +181,7 @@ static pte_t mapping_pte(struct vm_area_struct *vma, struct page *page,
 			 pte_t swp)
 {
 	swp_entry_t entry = pte_to_swp_entry(swp);
-	pte_t pte = mk_pte(page, vma->vm_page_prot);
+	pte_t pte = mk_pte(page, vma_page_prot(vma));
 
 	pte = swp_offset(entry) & SWP_MIG_YOUNG ? pte_mkyoung(pte) :
 						  pte_mkold(pte);
@@ -228,23 +218,23 @@ static void remap_pte(struct place *p, pf_addr_t address, pte_t *ptep)
 	set_pte_at(mm, address, ptep, mapping_pte(p->vma, page, swp));
 }
 
-static void remap_place(struct folio *folio, struct vm_area_struct *vma,
+static bool remap_place(struct folio *folio, struct vm_area_struct *vma,
 			pf_addr_t address, void *arg __maybe_unused)
 {
 	struct place p = { vma, folio_pfn(folio), folio_nr_pages(folio) };
 
 	for_each_pte(&p, address, place_end(&p, folio, address), remap_pte);
+	return true;
 }
 
 /* Each part of what was one folio of @order; that may be the whole. */
-static void remap_parts(struct mm_struct *mm, struct folio *folio,
-			unsigned int order)
+static void remap_parts(struct folio *folio, unsigned int order)
 {
+	struct rmap_walk_control rwc = { .rmap_one = remap_place };
 	unsigned long step = folio_nr_pages(folio);
 
 	for (unsigned long i = 0; i < 1UL << order; i += step)
-		folio_mapped_places(mm, page_folio(folio_page(folio, i)),
-				    remap_place, NULL);
+		rmap_walk_locked(page_folio(folio_page(folio, i)), &rwc);
 }
 
 /* ---- splitting -------------------------------------------------------------- */
@@ -335,22 +325,40 @@ static int check_split(struct folio *folio, unsigned int new_order)
 	return 0;
 }
 
-int split_folio_to_order(struct mm_struct *mm, struct folio *folio,
-			 unsigned int new_order)
+/* The reverse map is locked: no entry comes, goes or moves but by faults. */
+static bool try_split(struct folio *folio, unsigned int new_order)
+{
+	struct rmap_walk_control rwc = { .rmap_one = unmap_place };
+	const unsigned int order = folio_order(folio);
+	bool split;
+
+	if (!can_split_folio(folio, 1))
+		return false;
+	rmap_walk_locked(folio, &rwc);
+	split = folio_ref_freeze(folio, 1);
+	if (split)
+		split_frozen(folio, new_order);
+	remap_parts(folio, order);
+	return split;
+}
+
+int split_folio_to_order(struct folio *folio, unsigned int new_order)
 {
 	const unsigned int order = folio_order(folio);
 	int err = check_split(folio, new_order);
-	bool split = false;
+	struct anon_vma *anon_vma;
+	bool split;
 
 	if (err)
 		return err;
-	if (can_split_folio(folio, 1)) {
-		folio_mapped_places(mm, folio, unmap_place, NULL);
-		split = folio_ref_freeze(folio, 1);
-		if (split)
-			split_frozen(folio, new_order);
-		remap_parts(mm, folio, order);
-	}
+	anon_vma = folio_get_anon_vma(folio);
+	if (!anon_vma)
+		return fail(-EBUSY, "nothing maps the folio of frame %" PRIu64,
+			    folio_pfn(folio), 0, 0);
+	anon_vma_lock_write(anon_vma);
+	split = try_split(folio, new_order);
+	anon_vma_unlock_write(anon_vma);
+	put_anon_vma(anon_vma);
 	if (!split)
 		return fail(-EAGAIN, "the folio of frame %" PRIu64 " is in "
 			    "other use", folio_pfn(folio), 0, 0);
@@ -416,7 +424,7 @@ static enum split_result split_at(struct vm_area_struct *vma, pf_addr_t address,
 		spin_unlock(ptl);
 	if (!folio)
 		return ret;
-	if (!split_folio_to_order(vma->vm_mm, folio, new_order))
+	if (!split_folio_to_order(folio, new_order))
 		ret = SPLIT_DONE;
 	folio_unlock(folio);
 	folio_put(folio);

@@ -10,33 +10,20 @@
 #include "mm/mm.h"
 
 /*
- * folio_mapped_places() - each area of @mm that may map a page of @folio
- * @fn: gets the address, in @vma, of the first page of the folio that the area
- * has room for; what is mapped there is for it to see
- *
- * Context: mmap_lock of @mm held; the folio's index does not change.
- */
-typedef void (*folio_place_fn)(struct folio *folio, struct vm_area_struct *vma,
-			       pf_addr_t address, void *arg);
-void folio_mapped_places(struct mm_struct *mm, struct folio *folio,
-			 folio_place_fn fn, void *arg);
-
-/*
  * split_folio_to_order() - make folios of @new_order out of an anonymous one
- * @mm: the address space that maps it
  *
  * Entries that mapped it by a leaf map its pages by PTEs afterwards, also after
  * a failure.  Pages that nothing maps are freed; of those split to order 0,
  * pages of zeroes give way to the zero page, except in locked areas.
  *
- * Context: mmap_lock of @mm held for read; the caller has @folio locked and
- * holds one reference, both of which it keeps, on what then is the first part.
+ * Context: the caller has @folio locked and holds one reference, both of which
+ * it keeps, on what then is the first part; takes the anon_vma's lock.
  * Return: 0; -EAGAIN (somebody else has it got, pinned, mapped or isolated);
- * -EBUSY (the huge zero folio); -EINVAL (not large, not anonymous, or an order
+ * -EBUSY (the huge zero folio, or one that nothing maps); -EINVAL (not large, not anonymous, or an order
  * that does not suit).
  * Source: mm/huge_memory.c:split_huge_page_to_list_to_order()
  */
-int __must_check split_folio_to_order(struct mm_struct *mm, struct folio *folio,
+int __must_check split_folio_to_order(struct folio *folio,
 				      unsigned int new_order);
 
 /*

@@ -17,9 +17,8 @@
  * 3. The huge page is new and exclusive; nothing of the old pages' state carries
  *    over.
  *
- * Locks: mmap_lock for write, folio lock (trylock only), page-table lock, lru
- * lock.  Where other address spaces map the pages too, their reverse map would
- * be locked around unlinking and isolating.
+ * Locks: mmap_lock for write, the anon_vma's lock for write until all folios are
+ * locked (by trylock only), page-table lock, lru lock.
  * Source: mm/khugepaged.c:collapse_huge_page()
  */
 #include "mm/khugepaged_internal.h"
@@ -184,23 +183,25 @@ static void drop_old_entry(struct vm_area_struct *vma, struct page *table,
 		folio_put(folio);
 }
 
-static enum scan_result collapse_copy(struct vm_area_struct *vma,
-				      struct page *table, struct folio *new,
-				      pf_addr_t address,
-				      struct list_head *large)
+/* Return: false, and nothing has changed, if a page's bytes are lost. */
+static bool collapse_copy(struct page *table, struct folio *new)
 {
 	pte_t *first = page_address(table);
 
-	for (unsigned int i = 0; i < HPAGE_PMD_NR; i++) {
-		if (copy_entry(folio_page(new, i), ptep_get(first + i)))
-			continue;
-		release_pte_pages(first, first + HPAGE_PMD_NR, large);
-		return SCAN_COPY_MC;
-	}
+	for (unsigned int i = 0; i < HPAGE_PMD_NR; i++)
+		if (!copy_entry(folio_page(new, i), ptep_get(first + i)))
+			return false;
+	return true;
+}
+
+static void drop_old_entries(struct vm_area_struct *vma, struct page *table,
+			     pf_addr_t address, struct list_head *large)
+{
+	pte_t *first = page_address(table);
+
 	for (unsigned int i = 0; i < HPAGE_PMD_NR; i++)
 		drop_old_entry(vma, table, first + i, address + i * PAGE_SIZE);
 	release_large_folios(large);
-	return SCAN_SUCCEED;
 }
 
 /* ---- one table ------------------------------------------------------------ */
@@ -263,13 +264,27 @@ enum scan_result collapse_pmd(struct vm_area_struct *vma, pmd_t *pmd,
 	LIST_HEAD(large);
 
 	mmap_assert_write_locked(mm);
+	/*
+	 * Who walks from a folio to its entries would miss those of this table.
+	 * Once all folios are locked, nobody does.
+	 */
+	anon_vma_lock_write(mm->anon_vma);
 	table = unlink_pte_table(mm, pmd);
 	result = collapse_isolate(&s, table, address, &large);
-	if (result == SCAN_SUCCEED)
-		result = collapse_copy(vma, table, new, address, &large);
-	if (result == SCAN_SUCCEED)
-		install_huge(vma, pmd, table, new, address);
-	else
+	if (result != SCAN_SUCCEED)
 		relink_pte_table(mm, pmd, table);
-	return result;
+	anon_vma_unlock_write(mm->anon_vma);
+	if (result != SCAN_SUCCEED)
+		return result;
+	if (!collapse_copy(table, new)) {
+		/* Before the folios are let go, for the same reason. */
+		relink_pte_table(mm, pmd, table);
+		release_pte_pages(page_address(table),
+				  (pte_t *)page_address(table) + HPAGE_PMD_NR,
+				  &large);
+		return SCAN_COPY_MC;
+	}
+	drop_old_entries(vma, table, address, &large);
+	install_huge(vma, pmd, table, new, address);
+	return SCAN_SUCCEED;
 }

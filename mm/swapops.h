@@ -38,6 +38,23 @@ static inline bool is_pte_marker_entry(swp_entry_t entry)
 	return swp_type(entry) == SWP_PTE_MARKER;
 }
 
+static inline pte_t pte_swp_clear_exclusive(pte_t pte)
+{
+	return __pte(pte_val(pte) & ~_PAGE_SWP_EXCLUSIVE);
+}
+
+/* pte_swp_mkshared() - the page comes back as one that is not exclusive */
+static inline pte_t pte_swp_mkshared(pte_t pte)
+{
+	const u64 bits = _PAGE_SWP_SOFT_DIRTY | _PAGE_SWP_UFFD_WP;
+	swp_entry_t entry = pte_to_swp_entry(pte);
+
+	if (!is_migration_entry(entry))
+		return pte_swp_clear_exclusive(pte);
+	entry = swp_entry(SWP_MIGRATION_READ, swp_offset(entry));
+	return __pte(pte_val(swp_entry_to_pte(entry)) | (pte_val(pte) & bits));
+}
+
 /*
  * What a migration entry says beside the frame: was the mapping young, was it
  * dirty?  Above any frame number.

@@ -277,7 +277,7 @@ static void run_late(unsigned int flags, bool pin)
 	/* As if the hold was the mapping of a page that is not mapped. */
 	atomic_add(folio_ref_count(folio_at(0)) - 1 -
 		   folio_mapcount(folio_at(0)), &folio_at(0)->_mapcount);
-	assert_int_equal(split_folio_to_order(mm, folio_at(0), 0), -EAGAIN);
+	assert_int_equal(split_folio_to_order(folio_at(0), 0), -EAGAIN);
 	atomic_set(&folio_at(0)->_mapcount, 16);
 	folio_unlock(folio_at(0));
 	folio_put(folio_at(0));
@@ -438,7 +438,7 @@ static void test_not_split(void **state)
 	assert_int_equal(split(0, NR, 0), 0);
 	mmap_read_lock(mm_of(t.mm));
 	assert_true(folio_trylock(zero));
-	assert_int_equal(split_folio_to_order(mm_of(t.mm), zero, 0), -EBUSY);
+	assert_int_equal(split_folio_to_order(zero, 0), -EBUSY);
 	folio_unlock(zero);
 	mmap_read_unlock(mm_of(t.mm));
 	assert_int_equal(pf_mmap(t.mm, 0, PMD_SIZE, RW, PINFOLD_MAP_HUGETLB,
