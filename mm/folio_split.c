@@ -34,6 +34,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
 /* ---- the entries of one place --------------------------------------------- */
 
@@ -161,17 +162,15 @@ static pgprot_t vma_page_prot(const struct vm_area_struct *vma)
  */
 static pte_t unused_pte(const struct place *p, struct page *page, pte_t swp)
 {
-	const u64 *words = page_address(page);
+	struct page *zero = page_machine(page)->zero_page;
 	pte_t pte;
 
 	if (folio_test_large(page_folio(page)) || PageHWPoison(page) ||
 	    (READ_ONCE(p->vma->vm_flags) & VM_LOCKED) || page_machine(page)->metadata_only)
 		return __pte(0);
-	for (size_t i = 0; i < PAGE_SIZE / sizeof(*words); i++)
-		if (words[i])
-			return __pte(0);
-	pte = pte_mkspecial(mk_pte(page_machine(page)->zero_page,
-				   vma_page_prot(p->vma)));
+	if (memcmp(page_address(page), page_address(zero), PAGE_SIZE))
+		return __pte(0);
+	pte = pte_mkspecial(mk_pte(zero, vma_page_prot(p->vma)));
 	if (pte_swp_soft_dirty(swp))
 		pte = pte_mksoft_dirty(pte);
 	return pte_swp_uffd_wp(swp) ? pte_mkuffd_wp(pte) : pte;
