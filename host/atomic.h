@@ -50,6 +50,19 @@ static inline void smp_mb(void)
 #endif
 }
 
+/*
+ * smp_mb__after_atomic() - a full barrier directly behind an atomic_*, which on
+ * x86 is one already
+ */
+static inline void smp_mb__after_atomic(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	barrier();
+#else
+	smp_mb();
+#endif
+}
+
 /* cmpxchg() - fully ordered; true if *@p was *@old, else *@old is updated */
 #define try_cmpxchg(p, old, new)					\
 	__atomic_compare_exchange_n((p), (old), (new), false,		\
@@ -135,7 +148,8 @@ static inline bool atomic_add_unless(atomic_t *v, int i, int u)
 	do {
 		if (old == u)
 			return false;
-	} while (!try_cmpxchg(&v->counter, &old, old + i));
+	} while (!try_cmpxchg(&v->counter, &old,
+			      (int)((unsigned int)old + (unsigned int)i)));
 	return true;
 }
 

@@ -36,6 +36,10 @@ static inline bool read_seqcount_retry(const seqcount_t *s, unsigned int start)
 	return READ_ONCE(s->sequence) != start;
 }
 
+/*
+ * [gup-fork] raise the sequence, then read the folios' counts; paired with
+ * gup_fast()
+ */
 static inline void raw_write_seqcount_begin(seqcount_t *s)
 {
 	word_add(&s->sequence, 1);

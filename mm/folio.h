@@ -97,9 +97,10 @@ static inline void ClearPageAnonExclusive(struct page *page)
 	clear_bit(PG_anon_exclusive, &page->flags);
 }
 
+/* Exact for a folio that is held; a guess, but in range, for any other. */
 static inline unsigned int folio_order(const struct folio *folio)
 {
-	return folio_test_large(folio) ? folio->order : 0;
+	return folio_test_large(folio) ? READ_ONCE(folio->order) : 0;
 }
 
 static inline long folio_nr_pages(const struct folio *folio)
@@ -190,6 +191,12 @@ static inline void folio_ref_inc(struct folio *folio)
 	atomic_add(1, &folio->_refcount);
 }
 
+/* folio_ref_try_add() - @count references, unless the folio is free or frozen */
+static inline bool __must_check folio_ref_try_add(struct folio *folio, int count)
+{
+	return atomic_add_unless(&folio->_refcount, count, 0);
+}
+
 static inline void folio_get(struct folio *folio)
 {
 	VM_BUG_ON_FOLIO(folio_ref_count(folio) <= 0, folio);
@@ -225,6 +232,13 @@ static inline void folio_put_refs(struct folio *folio, int refs)
 static inline void folio_put(struct folio *folio)
 {
 	folio_put_refs(folio, 1);
+}
+
+/* put_page_testzero() - drop one; true if it was the last, and nothing is freed */
+static inline bool __must_check put_page_testzero(struct page *page)
+{
+	VM_BUG_ON(atomic_read(&page->_refcount) <= 0);
+	return atomic_dec_and_test(&page->_refcount);
 }
 
 static inline void put_page(struct page *page)
