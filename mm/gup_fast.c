@@ -35,6 +35,7 @@
 
 #include "host/errtext.h"
 #include "host/exits.h"
+#include "host/race_point.h"
 #include "mm/gfp.h"
 
 #include <inttypes.h>
@@ -101,6 +102,7 @@ static __always_inline long gup_fast_grab(struct fast_walk *w,
 	const int refs = gup_fast_refs(large, guess, w->flags);
 	long got = guess;
 
+	race_point(RACE_FAST_GUESSED);
 	if (unlikely(folio_ref_count(folio) < 0 ||
 		     !folio_ref_try_add(folio, refs))) {
 		note_exit(GUP_FAST_F5_FROZEN);
@@ -182,6 +184,7 @@ static __always_inline long gup_fast_run_len(pte_t *ptep, pte_t pte, long nr)
 static __always_inline long gup_fast_confirm(pmd_t pmd, pmd_t *pmdp, pte_t pte,
 					     pte_t *ptep, long nr)
 {
+	race_point(RACE_FAST_HELD);
 	smp_mb__after_atomic();
 	if (unlikely(!pte_same(ptep_get_acquire(ptep), pte))) {
 		note_exit(GUP_FAST_F6_ENTRY);
@@ -303,6 +306,7 @@ static long gup_fast_pte_range(struct fast_walk *w, pmd_t pmd, pmd_t *pmdp,
 
 		if (unlikely(!gup_fast_pte_usable(pte, w->flags)))
 			break;
+		race_point(RACE_FAST_READ);
 		page = machine_page(w->machine, pte_pfn(pte));
 		folio = page_folio(page);
 		if (folio_test_large(folio))
@@ -337,12 +341,14 @@ static long gup_fast_leaf(struct fast_walk *w, pmd_t leaf, pmd_t *leafp,
 
 	if (unlikely(!gup_fast_leaf_usable(leaf, w->flags)))
 		return 0;
+	race_point(RACE_FAST_READ);
 	do {
 		folio = page_folio(page);
 		held = gup_fast_grab(w, folio, true, page, nr);
 	} while (unlikely(held == FAST_AGAIN && folio_test_large(folio)));
 	if (unlikely(held <= 0))
 		return 0;
+	race_point(RACE_FAST_HELD);
 	smp_mb__after_atomic();
 	if (unlikely(pmd_val(pmdp_get_lockless(leafp)) != pmd_val(leaf) ||
 		     held < nr)) {
@@ -479,6 +485,7 @@ long gup_fast(struct mm_struct *mm, pf_addr_t start, unsigned long nr_pages,
 	nr = gup_fast_pgd_range(&w, mm, start, start + nr_pages * PAGE_SIZE,
 				pages);
 	rcu_read_unlock();
+	race_point(RACE_FAST_WALKED);
 	if (!(flags & FOLL_PIN) || !nr)
 		return nr;
 	count_pins_acquired(w.machine, nr);
