@@ -42,7 +42,7 @@ static void fill_table(struct table *t, const struct bench_result *result,
 		const struct bench_row *row = &result->rows[i];
 		unsigned int a, s;
 
-		if (row->frames != frames)
+		if (row->frames != frames || row->part)
 			continue;
 		a = find_name(t->algos, &t->nr_algos, ARRAY_SIZE(t->algos),
 			      row->algo);
@@ -219,6 +219,8 @@ void report_tables(const struct bench_suite *suite,
 		print_gains(suite, &t, out);
 		print_events(&t, out);
 	}
+	if (suite->report)
+		suite->report(result, out);
 	print_failures(result, out);
 }
 
@@ -251,6 +253,8 @@ static json_t *row_json(const struct bench_row *row)
 
 	if (row->status != BENCH_OK)
 		json_object_set_new(j, "reason", json_string(row->reason));
+	if (row->part)
+		json_object_set_new(j, "part", json_string(row->part));
 	if (row->folio_bytes)
 		json_object_set_new(j, "folio_bytes",
 				    json_integer(row->folio_bytes));

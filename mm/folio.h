@@ -97,6 +97,12 @@ static inline void ClearPageAnonExclusive(struct page *page)
 	clear_bit(PG_anon_exclusive, &page->flags);
 }
 
+/* page_is_small_folio() - page_folio(@page) is it, and small, at this moment */
+static inline bool page_is_small_folio(const struct page *page)
+{
+	return !PageTail(page) && !test_bit(PG_head, &page->flags);
+}
+
 /* Exact for a folio that is held; a guess, but in range, for any other. */
 static inline unsigned int folio_order(const struct folio *folio)
 {
@@ -189,12 +195,6 @@ static inline void folio_ref_add(struct folio *folio, int nr)
 static inline void folio_ref_inc(struct folio *folio)
 {
 	atomic_add(1, &folio->_refcount);
-}
-
-/* folio_ref_try_add() - @count references, unless the folio is free or frozen */
-static inline bool __must_check folio_ref_try_add(struct folio *folio, int count)
-{
-	return atomic_add_unless(&folio->_refcount, count, 0);
 }
 
 static inline void folio_get(struct folio *folio)

@@ -51,6 +51,7 @@ struct fast_walk {
 	struct machine *machine;
 	unsigned int flags;
 	uintptr_t pinnable;	/* FOLL_LONGTERM: the pageblock last found so */
+	bool ended;		/* at a small page, for a reason already noted */
 };
 
 /* ---- one run ------------------------------------------------------------- */
@@ -65,14 +66,15 @@ static __always_inline int gup_fast_refs(bool large, long nr,
  * CMA and ZONE_MOVABLE are whole pageblocks, so a folio of the block that was
  * found pinnable last needs no look.
  */
-static __always_inline bool gup_fast_pinnable(struct fast_walk *w,
-					      const struct folio *folio)
+static __always_inline bool gup_fast_pinnable(const struct folio *folio,
+					      unsigned int flags,
+					      uintptr_t *pinnable)
 {
-	if (!(w->flags & FOLL_LONGTERM) || pageblock_id(folio) == w->pinnable)
+	if (!(flags & FOLL_LONGTERM) || pageblock_id(folio) == *pinnable)
 		return true;
 	if (unlikely(!folio_is_longterm_pinnable(folio)))
 		return false;
-	w->pinnable = pageblock_id(folio);
+	*pinnable = pageblock_id(folio);
 	return true;
 }
 
@@ -103,8 +105,7 @@ static __always_inline long gup_fast_grab(struct fast_walk *w,
 	long got = guess;
 
 	race_point(RACE_FAST_GUESSED);
-	if (unlikely(folio_ref_count(folio) < 0 ||
-		     !folio_ref_try_add(folio, refs))) {
+	if (unlikely(!atomic_add_if_positive(refs, &folio->_refcount))) {
 		note_exit(GUP_FAST_F5_FROZEN);
 		return 0;
 	}
@@ -114,7 +115,7 @@ static __always_inline long gup_fast_grab(struct fast_walk *w,
 		folio_put_refs(folio, refs);
 		return FAST_AGAIN;
 	}
-	if (unlikely(!gup_fast_pinnable(w, folio))) {
+	if (unlikely(!gup_fast_pinnable(folio, w->flags, &w->pinnable))) {
 		note_exit(GUP_FAST_F5_LONGTERM);
 		folio_put_refs(folio, refs);
 		return 0;
@@ -156,6 +157,7 @@ static __always_inline long gup_fast_run_len(pte_t *ptep, pte_t pte, long nr)
 	for (; i + 8 <= nr; i += 8) {
 		u64 differ = 0;
 
+#pragma GCC unroll 8
 		for (int k = 0; k < 8; k++)
 			differ |= (pte_val(ptep_get_acquire(ptep + i + k)) |
 				   RUN_SOFT_BITS) ^ (expected + k * PAGE_SIZE);
@@ -241,17 +243,20 @@ static __always_inline void gup_fast_accessed(struct folio *folio)
  *
  * Return: pages taken; 0: the walk ends here; FAST_AGAIN.
  */
-static __always_inline long gup_fast_run(struct fast_walk *w, pmd_t pmd,
-					 pmd_t *pmdp, pte_t pte, pte_t *ptep,
-					 struct folio *folio, const bool large,
-					 struct page *page, long nr,
-					 struct page **pages)
+static noinline long gup_fast_run(struct fast_walk *w, pmd_t pmd, pmd_t *pmdp,
+				  pte_t pte, pte_t *ptep, struct page *page,
+				  long nr, struct page **pages)
 {
-	long held = gup_fast_grab(w, folio, large, page, nr), kept;
+	struct folio *folio = page_folio(page);
+	long held, kept;
 
+	if (folio_test_large(folio))
+		held = gup_fast_grab(w, folio, true, page, nr);
+	else
+		held = gup_fast_grab(w, folio, false, page, 1);
 	if (unlikely(held <= 0))
 		return held;
-	kept = gup_fast_confirm(pmd, pmdp, pte, ptep, large ? held : 1);
+	kept = gup_fast_confirm(pmd, pmdp, pte, ptep, held);
 	if (unlikely(kept && !gup_fast_folio_allowed(folio, w->flags))) {
 		note_exit(GUP_FAST_F7);
 		kept = 0;
@@ -265,8 +270,76 @@ static __always_inline long gup_fast_run(struct fast_walk *w, pmd_t pmd,
 		note_exit(GUP_FAST_CLIPPED);
 	}
 	gup_fast_accessed(folio);
-	gup_store_pages(pages, page, large ? kept : 1);
+	gup_store_pages(pages, page, kept);
 	return kept;
+}
+
+/* ---- small pages ----------------------------------------------------------- */
+
+/*
+ * Let go of a page that was held as a small one, by the references it took: it
+ * may be large by now.  If its entry has changed, the walk ends there; for all
+ * other reasons gup_fast_run() has a look of its own.
+ */
+static noinline void gup_fast_refuse(struct fast_walk *w, struct page *page,
+				     int refs, bool confirmed)
+{
+	struct folio *folio = (struct folio *)page;
+
+	if (!confirmed) {
+		w->ended = true;
+		gup_fast_drop(w, folio, 1, 1);
+		return;
+	}
+	if (!page_is_small_folio(page))
+		note_exit(GUP_FAST_F5_MOVED);
+	folio_put_refs(folio, refs);
+}
+
+/*
+ * gup_fast_small_pages() - take small pages while they need no second thought
+ *
+ * What most tables of base pages are, in a loop that the registers hold: entries
+ * whose permission leaves no question of exclusivity, folios whose kind leaves
+ * none of the area.  All else is left to gup_fast_run().
+ * Return: pages taken, maybe none.
+ */
+static noinline long gup_fast_small_pages(struct fast_walk *w, pmd_t pmd,
+					  pmd_t *pmdp, pte_t *ptep, long nr,
+					  struct page **pages)
+{
+	struct machine *const machine = w->machine;
+	const unsigned int flags = w->flags;
+	const bool writable = flags & (FOLL_PIN | FOLL_WRITE);
+	const int refs = gup_fast_refs(false, 1, flags);
+	uintptr_t pinnable = w->pinnable;
+	long done;
+
+	for (done = 0; done < nr; done++) {
+		pte_t pte = ptep_get(ptep + done);
+		struct page *page = machine_page(machine, pte_pfn(pte));
+		struct folio *folio = (struct folio *)page;
+		bool confirmed = true;
+
+		if (unlikely(!pte_access_permitted(pte, writable) ||
+			     pte_special(pte) || !page_is_small_folio(page)))
+			break;
+		race_point(RACE_FAST_GUESSED);
+		if (unlikely(!atomic_add_if_positive(refs, &folio->_refcount)))
+			break;
+		if (unlikely(!page_is_small_folio(page) ||
+			     !gup_fast_pinnable(folio, flags, &pinnable) ||
+			     !gup_fast_folio_allowed(folio, flags) ||
+			     !(confirmed = gup_fast_confirm(pmd, pmdp, pte,
+							    ptep + done, 1)))) {
+			gup_fast_refuse(w, page, refs, confirmed);
+			break;
+		}
+		gup_fast_accessed(folio);
+		pages[done] = page;
+	}
+	w->pinnable = pinnable;
+	return done;
 }
 
 /* ---- the levels ------------------------------------------------------------ */
@@ -297,24 +370,23 @@ static long gup_fast_pte_range(struct fast_walk *w, pmd_t pmd, pmd_t *pmdp,
 {
 	pte_t *ptep = (pte_t *)table_of(pmd_pfn(pmd)) + pte_index(addr);
 	const long nr = (end - addr) >> PAGE_SHIFT;
-	long done = 0, got;
+	long done = 0;
 
 	do {
 		pte_t pte = ptep_get(ptep + done);
-		struct folio *folio;
 		struct page *page;
+		long got = 0;
 
 		if (unlikely(!gup_fast_pte_usable(pte, w->flags)))
 			break;
 		race_point(RACE_FAST_READ);
 		page = machine_page(w->machine, pte_pfn(pte));
-		folio = page_folio(page);
-		if (folio_test_large(folio))
-			got = gup_fast_run(w, pmd, pmdp, pte, ptep + done, folio,
-					   true, page, nr - done, pages + done);
-		else
-			got = gup_fast_run(w, pmd, pmdp, pte, ptep + done, folio,
-					   false, page, 1, pages + done);
+		if (page_is_small_folio(page))
+			got = gup_fast_small_pages(w, pmd, pmdp, ptep + done,
+						   nr - done, pages + done);
+		if (!got && !w->ended)
+			got = gup_fast_run(w, pmd, pmdp, pte, ptep + done, page,
+					   nr - done, pages + done);
 		if (unlikely(got == FAST_AGAIN))
 			continue;
 		if (unlikely(!got))

@@ -281,6 +281,58 @@ static void large_becomes_another(void **state)
 	}
 }
 
+/* As a split does: the folio's four pages become folios of their own. */
+static void becomes_four(void)
+{
+	BUG_ON(folio_ref_count(victim) != 4);
+	for (int i = 3; i >= 0; i--) {
+		struct page *page = folio_page(victim, i);
+
+		WRITE_ONCE(page->flags, (victim->flags & ~BIT(PG_head)) |
+			   (i ? BIT(PG_anon_exclusive) : 0));
+		if (i) {
+			WRITE_ONCE(page->compound_head, 0);
+			page->flags &= ~BIT(PG_lru);
+			page->mapping = victim->mapping;
+		}
+		atomic_set(&page->_mapcount, 1);
+		WRITE_ONCE(page->order, 0);
+		atomic_set(&page->_refcount, 1);
+	}
+}
+
+/* X14: the entries still map the pages, but the counts are others. */
+static void split_into_small(void **state)
+{
+	(void)state;
+	area(0, 16, STATE_RW);
+	for (int i = 0; i < NR_CALLS; i++) {
+		const int bias = calls[i] & PIN ? GUP_PIN_COUNTING_BIAS : 1;
+
+		for (int first = 0; first < 3; first += 2) {
+			const long nr = 4 - first;
+
+			victim = mapped_folio(0, 2, STATE_OWN);
+			lru_add_drain();
+			assert_int_equal(race_walk(first, 4, calls[i],
+						   RACE_FAST_GUESSED,
+						   becomes_four), nr);
+			assert_int_equal(gup_exits[GUP_FAST_F5_MOVED] -
+					 exits_before[GUP_FAST_F5_MOVED], 1);
+			for (int k = 0; k < 4; k++) {
+				struct page *page = folio_page(victim, k);
+
+				assert_int_equal(atomic_read(&page->_refcount),
+						 1 + (k < first ? 0 : bias));
+				assert_int_equal(atomic_read(&page->_pincount),
+						 0);
+			}
+			let_go(nr, calls[i]);
+			discard(0, 4);
+		}
+	}
+}
+
 /* A page table, for a moment; freed before the walk notices. */
 static struct page *table;
 
@@ -699,6 +751,7 @@ int main(void)
 		gup_test(freed_before), gup_test(unmapped_while_held),
 		gup_test(reused_before), gup_test(same_again),
 		gup_test(small_becomes_large), gup_test(large_becomes_another),
+		gup_test(split_into_small),
 		gup_test(table_freed_while_held), gup_test(cut_while_held),
 		gup_test(protected_while_held), gup_test(split_while_held),
 		gup_test(leaf_goes),
