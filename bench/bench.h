@@ -91,6 +91,7 @@ struct bench_suite {
 	const struct contestant *contestants;
 	unsigned int nr_contestants;
 	const struct contestant *limit;	/* NULL: contestant_limit */
+	bool does_less;			/* ... than the limit: that is no fault */
 	const struct bench_gain *gains;
 	unsigned int nr_gains;
 	/*

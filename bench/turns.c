@@ -308,7 +308,7 @@ static int prepare(struct turns *t)
 		s->pages = pages;
 		pages += s->nr_pages;
 		err = limit_prepare(&s->limit, t->shape, s->ranges,
-				    s->nr_ranges);
+				    s->nr_ranges, s->pages_per_call);
 	}
 	return err;
 }

@@ -100,6 +100,7 @@ static inline void ClearPageAnonExclusive(struct page *page)
 /* page_is_small_folio() - page_folio(@page) is it, and small, at this moment */
 static inline bool page_is_small_folio(const struct page *page)
 {
+	count_event(EV_FOLIO_LOOKUPS);
 	return !PageTail(page) && !test_bit(PG_head, &page->flags);
 }
 

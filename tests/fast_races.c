@@ -146,6 +146,7 @@ static void take_and_put_back(void)
 	pte_t *pte, entry;
 
 	pte = pte_offset_map_lock(gs->mm, pmd, state_address(gs, 0), &ptl);
+	BUG_ON(!pte);
 	entry = ptep_get_and_clear(gs->mm, state_address(gs, 0), pte);
 	set_pte_at(gs->mm, state_address(gs, 0), pte, entry);
 	pte_unmap_unlock(pte, ptl);
@@ -601,6 +602,7 @@ static void reclaim(void)
 	pte_t *pte, entry;
 
 	pte = pte_offset_map_lock(gs->mm, mm_find_pmd(gs->mm, at), at, &ptl);
+	BUG_ON(!pte);
 	entry = ptep_get_and_clear(gs->mm, at, pte);
 	reclaimed = folio_ref_count(victim) == 1;
 	if (!reclaimed)
@@ -651,6 +653,7 @@ static void make_shared(void)
 	pte_t *pte, entry;
 
 	pte = pte_offset_map_lock(gs->mm, mm_find_pmd(gs->mm, at), at, &ptl);
+	BUG_ON(!pte);
 	entry = ptep_get_and_clear(gs->mm, at, pte);
 	reclaimed = !folio_maybe_dma_pinned(victim);
 	if (reclaimed)
