@@ -62,6 +62,7 @@ struct bench_row {
 	unsigned int threads, repeats;
 	struct bench_figure get_ns, put_ns;	/* a page */
 	double get_ratio, put_ratio;	/* over limit's medians; limit: 1 */
+	bool has_kept;
 	double kept;			/* pages of a call, where that is asked */
 	bool has_events;
 	double get_events[NR_EVENTS], put_events[NR_EVENTS];	/* a page */

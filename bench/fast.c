@@ -251,9 +251,12 @@ static int run_cma(const struct bench_options *o, struct bench_result *result,
 		err = shape_scatter_cma(shape, n, page[place]);
 	if (!err)
 		err = bench_add_rows(&suite_cma, o, result, shape, &column);
-	for (unsigned int i = first; i < result->nr_rows && !err; i++)
-		result->rows[i].kept = pages_kept(o, shape,
-						  result->rows[i].algo);
+	for (unsigned int i = first; i < result->nr_rows && !err; i++) {
+		struct bench_row *row = &result->rows[i];
+
+		row->has_kept = strcmp(row->algo, "limit");
+		row->kept = pages_kept(o, shape, row->algo);
+	}
 	shape_free(shape);
 	return err;
 }

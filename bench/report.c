@@ -275,6 +275,8 @@ static json_t *row_json(const struct bench_row *row)
 		json_object_set_new(j, "put_limit_ratio",
 				    json_real(row->put_ratio));
 	}
+	if (row->has_kept)
+		json_object_set_new(j, "kept_per_call", json_real(row->kept));
 	if (row->has_events)
 		json_object_set_new(j, "events",
 			json_pack("{s:o, s:o}",
