@@ -228,6 +228,51 @@ static void past_the_edge(void **state)
 	assert_pins_live(0);
 }
 
+/* case_B5: frames without a page end the range; what lies before is had. */
+static void case_b5_frames_without_a_page(void **state)
+{
+	(void)state;
+	area(0, 4, STATE_RW);
+	state_area(gs, 4, 4, VM_READ | VM_WRITE | VM_MAYREAD | VM_MAYWRITE |
+		   VM_PFNMAP, &gs->bare_ops);
+	for (unsigned long i = 0; i < 4; i++) {
+		mapped_folio(i, 0, STATE_OWN);
+		state_map_pfn(gs, state_vma(gs, 4 + i), state_address(gs, 4 + i),
+			      2000 + i, STATE_WRITE);
+	}
+	assert_int_equal(fast(0, 8, PIN | WRITE), 4);
+	assert_exit(GUP_FAST_F4);
+	let_go(4, PIN);
+	assert_int_equal(fast(0, 8, GET), 4);
+	put(4);
+	assert_int_equal(fast(4, 4, PIN | WRITE), -EFAULT);
+	assert_int_equal(fast(4, 4, GET), -EFAULT);
+	assert_int_equal(fast_only(0, 8, 0), 4);
+	put(4);
+	assert_pins_live(0);
+}
+
+/* case_D4: a page on its way elsewhere is not had; then the new one is. */
+static void case_d4_migration(void **state)
+{
+	(void)state;
+	area(0, 1024, STATE_RW);
+	state_map_absent(gs, state_vma(gs, 0), state_address(gs, 0),
+			 ABSENT_MIGRATION_WRITE);
+	state_map_absent_leaf(gs, state_vma(gs, 512), state_address(gs, 512));
+	gup_rules({ 0, 0, ANSWER_REPAIR, 0 }, { 512, 0, ANSWER_REPAIR, 0 });
+	assert_int_equal(fast_only(0, 1, 0), 0);
+	assert_int_equal(fast_only(512, 1, 0), 0);
+	assert_int_equal(fast(0, 1, PIN | WRITE), 1);
+	assert_ptr_equal(got[0], state_page(gs, 0));
+	let_go(1, PIN);
+	assert_int_equal(fast(512, 1, PIN | WRITE), 1);
+	assert_ptr_equal(got[0], state_page(gs, 512));
+	let_go(1, PIN);
+	assert_int_equal(fast_only(0, 1, WRITE), 1);
+	put(1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -237,6 +282,8 @@ int main(void)
 		gup_test(unshared_by_the_rest), gup_test(hints),
 		gup_test(marks), gup_test(a_table_a_leaf_a_table),
 		gup_test(has_pinned_by_pins), gup_test(past_the_edge),
+		gup_test(case_b5_frames_without_a_page),
+		gup_test(case_d4_migration),
 	};
 
 	return cmocka_run_group_tests(tests, gup_group_setup,

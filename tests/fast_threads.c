@@ -24,6 +24,7 @@
 #include "mm/hugetlb.h"
 
 #include <errno.h>
+#include <sched.h>
 
 #define MILLISECONDS	1000000ull
 #define NR_WALKERS	2
@@ -260,8 +261,9 @@ static void forker(void *arg)
 	while (clock_ns() < w->until) {
 		mmap_write_lock(mm);
 		raw_write_seqcount_begin(&mm->write_protect_seq);
-		for (u64 i = random_below(&w->random, 300); i; i--)
-			cpu_relax();
+		/* Long enough to be met, now and then. */
+		for (u64 i = random_below(&w->random, 40); i > 30; i--)
+			sched_yield();
 		raw_write_seqcount_end(&mm->write_protect_seq);
 		mmap_write_unlock(mm);
 		for (u64 i = random_below(&w->random, 2000); i; i--)
@@ -282,7 +284,8 @@ static void add_up(struct worker *w, u64 *pages)
 		exits[i] += w->exits[i];
 }
 
-static void run(struct pf_mm *mm, void (*third)(void *), u64 milliseconds)
+static void run(struct pf_mm *mm, void (*second)(void *),
+		void (*third)(void *), u64 milliseconds)
 {
 	static struct worker workers[NR_WALKERS + NR_MUTATORS + 1];
 	const unsigned int nr = NR_WALKERS + NR_MUTATORS + (third != NULL);
@@ -300,7 +303,7 @@ static void run(struct pf_mm *mm, void (*third)(void *), u64 milliseconds)
 		w->until = clock_ns() + milliseconds * MILLISECONDS;
 		assert_int_equal(backend_thread_create(&w->thread,
 				i < NR_WALKERS ? walker :
-				i < NR_WALKERS + NR_MUTATORS ? mutator : third,
+				i < NR_WALKERS + NR_MUTATORS ? second : third,
 				w), 0);
 	}
 	for (unsigned int i = 0; i < nr; i++) {
@@ -338,7 +341,7 @@ static void folios_of_all_sizes(void **state)
 		.thp_always = BIT(2) | BIT(4),
 		.thp_madvise = BIT(HPAGE_PMD_ORDER),
 	});
-	run(t.mm, NULL, 1000);
+	run(t.mm, mutator, NULL, 900);
 	assert_true(exits[GUP_FAST_F2] && exits[GUP_FAST_ABSENT]);
 	finish(&t);
 }
@@ -355,7 +358,63 @@ static void frames_come_back(void **state)
 		.thp_always = BIT(3),
 		.thp_madvise = BIT(HPAGE_PMD_ORDER),
 	});
-	run(t.mm, NULL, 700);
+	run(t.mm, mutator, NULL, 600);
+	finish(&t);
+}
+
+/* A pool of huge pages, fewer than the two areas have places. */
+static void huge_mutator(void *arg)
+{
+	struct worker *w = arg;
+	const int flags = PINFOLD_MAP_HUGETLB | PINFOLD_MAP_FIXED;
+
+	while (clock_ns() < w->until) {
+		const pf_addr_t at = BASE + PMD_SIZE *
+				     random_below(&w->random, 4);
+		pf_addr_t place;
+
+		switch (random_below(&w->random, 5)) {
+		case 0:
+			(void)!pf_munmap(w->mm, at, PMD_SIZE);
+			break;
+		case 1:
+			(void)!pf_mmap(w->mm, at, PMD_SIZE, RW, flags, &place);
+			break;
+		case 2:
+			(void)!pf_mprotect(w->mm, at, PMD_SIZE,
+					   PINFOLD_PROT_READ);
+			(void)!pf_mprotect(w->mm, at, PMD_SIZE, RW);
+			break;
+		case 3:
+			(void)!pf_madvise(w->mm, at, PMD_SIZE,
+					  PINFOLD_MADV_DONTNEED);
+			break;
+		default:
+			(void)!pf_madvise(w->mm, at, PMD_SIZE,
+					  PINFOLD_MADV_POPULATE_WRITE);
+			break;
+		}
+	}
+}
+
+static void huge_pages(void **state)
+{
+	struct mm_test t;
+	struct hstate *h;
+	pf_addr_t place;
+
+	(void)state;
+	mm_test_begin(&t, (struct pf_machine_options){
+		.memory_bytes = MIB(8), .hugetlb_2m_pages = 5,
+	});
+	assert_int_equal(pf_mmap(t.mm, BASE, 4 * PMD_SIZE, RW,
+				 PINFOLD_MAP_HUGETLB | PINFOLD_MAP_FIXED,
+				 &place), 0);
+	run(t.mm, huge_mutator, NULL, 400);
+	assert_int_equal(pf_munmap(t.mm, BASE, 4 * PMD_SIZE), 0);
+	h = &machine_of(t.machine)->hstates[HSTATE_2M];
+	assert_int_equal(h->free_huge_pages, 5);
+	assert_int_equal(h->resv_huge_pages, 0);
 	finish(&t);
 }
 
@@ -367,8 +426,8 @@ static void a_fork_meanwhile(void **state)
 	begin(&t, (struct pf_machine_options){
 		.memory_bytes = MIB(64), .thp_always = BIT(4),
 	});
-	run(t.mm, forker, 500);
-	assert_true(exits[GUP_FAST_FORKING] + exits[GUP_FAST_FORKED] > 0);
+	run(t.mm, mutator, forker, 500);
+	assert_true(exits[GUP_FAST_FORKING] > 0);
 	finish(&t);
 }
 
@@ -377,6 +436,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(folios_of_all_sizes),
 		cmocka_unit_test(frames_come_back),
+		cmocka_unit_test(huge_pages),
 		cmocka_unit_test(a_fork_meanwhile),
 	};
 
