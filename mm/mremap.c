@@ -15,6 +15,7 @@
 #include "mm/huge_memory.h"
 #include "mm/hugetlb.h"
 #include "mm/rmap.h"
+#include "mm/userfaultfd.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -145,7 +146,7 @@ static int move_vma(struct remap *r, struct vm_area_struct *vma)
 			return err;
 	}
 	new = vm_area_alloc(mm, r->new_address, r->new_address + r->new_length,
-			    vma->vm_flags | VM_SOFTDIRTY);
+			    (vma->vm_flags & ~__VM_UFFD_FLAGS) | VM_SOFTDIRTY);
 	if (!new) {
 		vma_merge_around(vma);
 		return fail(-ENOMEM, "no memory for an area at %#" PRIx64,
@@ -175,6 +176,9 @@ static int move_vma(struct remap *r, struct vm_area_struct *vma)
 			    r->new_address + done, 0, 0);
 	}
 	hugetlb_drop_share(vma);
+	/* Whoever serves the old place was not asked about the new one. */
+	if (vma->vm_flags & VM_UFFD_WP)
+		uffd_wp_range(new, new->vm_start, new->vm_end, false);
 	if (stays)
 		vma_set_flags(vma, vma->vm_flags &
 				   ~(VM_LOCKED | VM_LOCKONFAULT));

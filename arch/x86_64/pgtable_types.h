@@ -408,6 +408,25 @@ static inline pte_t swp_entry_to_pte(swp_entry_t entry)
 		     offset << SWP_OFFSET_SHIFT);
 }
 
+/* The same bits of entries that are neither none nor present. */
+#define DEFINE_SWP_BIT(name, bit)					\
+static inline bool pte_swp_##name(pte_t pte)				\
+{									\
+	return pte_val(pte) & (bit);					\
+}									\
+static inline pte_t pte_swp_mk##name(pte_t pte)				\
+{									\
+	return __pte(pte_val(pte) | (bit));				\
+}									\
+static inline pte_t pte_swp_clear_##name(pte_t pte)			\
+{									\
+	return __pte(pte_val(pte) & ~(bit));				\
+}
+
+DEFINE_SWP_BIT(soft_dirty, _PAGE_SWP_SOFT_DIRTY)
+DEFINE_SWP_BIT(uffd_wp, _PAGE_SWP_UFFD_WP)
+#undef DEFINE_SWP_BIT
+
 static inline swp_entry_t pte_to_swp_entry(pte_t pte)
 {
 	u64 offset = ~(pte_val(pte) >> SWP_OFFSET_SHIFT) & SWP_OFFSET_MASK;
