@@ -97,9 +97,17 @@ static inline void ClearPageAnonExclusive(struct page *page)
 	clear_bit(PG_anon_exclusive, &page->flags);
 }
 
+/* page_is_small_folio() - page_folio(@page) is it, and small, at this moment */
+static inline bool page_is_small_folio(const struct page *page)
+{
+	count_event(EV_FOLIO_LOOKUPS);
+	return !PageTail(page) && !test_bit(PG_head, &page->flags);
+}
+
+/* Exact for a folio that is held; a guess, but in range, for any other. */
 static inline unsigned int folio_order(const struct folio *folio)
 {
-	return folio_test_large(folio) ? folio->order : 0;
+	return folio_test_large(folio) ? READ_ONCE(folio->order) : 0;
 }
 
 static inline long folio_nr_pages(const struct folio *folio)
@@ -257,6 +265,13 @@ static inline void folio_put_refs(struct folio *folio, int refs)
 static inline void folio_put(struct folio *folio)
 {
 	folio_put_refs(folio, 1);
+}
+
+/* put_page_testzero() - drop one; true if it was the last, and nothing is freed */
+static inline bool __must_check put_page_testzero(struct page *page)
+{
+	VM_BUG_ON(atomic_read(&page->_refcount) <= 0);
+	return atomic_dec_and_test(&page->_refcount);
 }
 
 static inline void put_page(struct page *page)

@@ -407,7 +407,7 @@ bool zap_huge_pmd(struct vm_area_struct *vma, pmd_t *pmd)
 		spin_unlock(ptl);
 		return false;
 	}
-	pmd_clear(pmd);
+	(void)pmdp_huge_get_and_clear(mm, 0, pmd);
 	pte_free(mm, pgtable_trans_huge_withdraw(mm, pmd));
 	folio = page_folio(pmd_page(leaf));
 	if (!is_huge_zero_pmd(leaf))

@@ -426,8 +426,7 @@ static void unmap_place(struct vm_area_struct *vma, pf_addr_t address)
 	if (!leaf || pmd_none(pmdp_get(leaf)))
 		return;
 	ptl = hugetlb_leaf_lock(leaf);
-	entry = pmdp_get(leaf);
-	pmd_clear(leaf);
+	entry = pmdp_huge_get_and_clear(vma->vm_mm, address, leaf);
 	folio = page_folio(pmd_page(entry));
 	atomic_dec(&folio->_mapcount);
 	spin_unlock(ptl);
@@ -498,9 +497,8 @@ static void move_leaf(struct mm_struct *mm, pmd_t *from, pmd_t *to,
 	pmd_t entry;
 
 	spin_lock_two(a, b);
-	entry = pmdp_get(from);
-	if (pmd_leaf(entry)) {
-		pmd_clear(from);
+	if (pmd_leaf(pmdp_get(from))) {
+		entry = pmdp_huge_get_and_clear(mm, 0, from);
 		set_pmd_at(mm, new, to, pmd_mksoft_dirty(entry));
 	}
 	spin_unlock_two(a, b);

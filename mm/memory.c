@@ -503,12 +503,12 @@ static void zap_pte_range(struct vm_area_struct *vma, pmd_t *pmd,
 	if (!first)
 		return;
 	for (; addr < end; addr += PAGE_SIZE, pte++) {
-		pte_t entry = ptep_get(pte);
+		pte_t entry;
 		struct page *page;
 
-		if (pte_none(entry))
+		if (pte_none(ptep_get(pte)))
 			continue;
-		pte_clear(mm, addr, pte);
+		entry = ptep_get_and_clear(mm, addr, pte);
 		if (!pte_present(entry))
 			continue;
 		page = vm_normal_page(vma, addr, entry);

@@ -42,11 +42,11 @@ static void move_ptes(struct mm_struct *mm, pmd_t *old_pmd, pf_addr_t old,
 	to_lock = &virt_to_page(to)->ptl;
 	spin_lock_two(from_lock, to_lock);
 	for (unsigned int i = 0; i < nr; i++) {
-		pte_t entry = ptep_get(from + i);
+		pte_t entry;
 
-		if (pte_none(entry))
+		if (pte_none(ptep_get(from + i)))
 			continue;
-		pte_clear(mm, old + i * PAGE_SIZE, from + i);
+		entry = ptep_get_and_clear(mm, old + i * PAGE_SIZE, from + i);
 		if (pte_present(entry))
 			entry = pte_mksoft_dirty(entry);
 		set_pte_at(mm, new + i * PAGE_SIZE, to + i, entry);
@@ -67,12 +67,11 @@ static bool move_huge_pmd(struct mm_struct *mm, pmd_t *old_pmd, pmd_t *new_pmd)
 
 	spin_lock_two(from_lock, to_lock);
 	if (pmd_trans_huge(pmdp_get(old_pmd)) && pmd_none(pmdp_get(new_pmd))) {
-		pmd_t leaf = pmd_mksoft_dirty(pmdp_get(old_pmd));
+		pmd_t leaf = pmdp_huge_get_and_clear(mm, 0, old_pmd);
 
-		pmd_clear(old_pmd);
 		pgtable_trans_huge_deposit(mm, new_pmd,
 				pgtable_trans_huge_withdraw(mm, old_pmd));
-		set_pmd_at(mm, 0, new_pmd, leaf);
+		set_pmd_at(mm, 0, new_pmd, pmd_mksoft_dirty(leaf));
 		moved = true;
 	}
 	spin_unlock_two(from_lock, to_lock);

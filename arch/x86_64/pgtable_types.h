@@ -243,6 +243,28 @@ static inline bool pte_protnone(pte_t pte)
 	       _PAGE_PROTNONE;
 }
 
+/*
+ * x_access_permitted() - may a user reach the memory through this very entry?
+ *
+ * For walks that see no area: what the entry does not say is not permitted.
+ */
+static inline bool entry_access_permitted(u64 val, bool write)
+{
+	const u64 need = _PAGE_PRESENT | _PAGE_USER | (write ? _PAGE_RW : 0);
+
+	return (val & need) == need;
+}
+
+static inline bool pte_access_permitted(pte_t pte, bool write)
+{
+	return entry_access_permitted(pte_val(pte), write);
+}
+
+static inline bool pmd_access_permitted(pmd_t pmd, bool write)
+{
+	return entry_access_permitted(pmd_val(pmd), write);
+}
+
 /* pte_is_plain_writable() - present, writable, and maps an ordinary page */
 static inline bool pte_is_plain_writable(pte_t pte)
 {
