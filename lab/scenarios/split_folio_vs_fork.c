@@ -12,7 +12,7 @@ static void split(struct race *r, struct race_hold *mine)
 		race_done(mine);
 }
 
-static void fork(struct race *r, struct race_hold *mine)
+static void fork_child(struct race *r, struct race_hold *mine)
 {
 	if (!pf_mm_fork(r->mm, &r->mms[0]))
 		race_done(mine);
@@ -34,5 +34,5 @@ SCENARIO(split_folio_vs_fork,
 	.claim = "a folio is split for parent and child, or for none",
 	.machine = { .thp_always = 1ul << 2 },
 	.setup = race_setup_pages,
-	.threads = { { "split", split }, { "fork", fork } },
+	.threads = { { "split", split }, { "fork", fork_child } },
 	.check = check)
