@@ -477,8 +477,11 @@ bool memory_lock(u32 *word, bool trying, uintptr_t pc)
 	struct location *l;
 
 	run_task()->pc = pc;
-	if (trying)
+	if (trying && !c->tried) {
+		/* From now on its unlocking is a point. */
 		c->tried = true;
+		run.grown++;
+	}
 	if (*word) {
 		if (trying && cell_is_shared(c))
 			hash_load(location_of(c, word, 4),
@@ -505,16 +508,19 @@ void memory_unlock(u32 *word, uintptr_t pc)
 	struct location *l;
 
 	run_step(pc);
-	if (c->tried && cell_is_shared(c))
-		run_point(true);
+	run_point(c->tried && cell_is_shared(c));
 	run_task()->pc = pc;
+	cell_log(c);
 	cell_access(c, cell_mask(word, 4), ACCESS_WRITE | ACCESS_ATOMIC, pc,
 		    word);
 	l = location_of(c, word, 4);
 	if (run.tracing)
 		source_trace_lock(word, "released", pc);
 	append_store(l, 0, ORDER_RELEASE, NULL);
-	newest(l)->hash = mix(run_task()->hash, 2);
+	/* Before it and after it are two states. */
+	if (cell_is_shared(c))
+		run_task()->hash = mix(run_task()->hash, 2);
+	newest(l)->hash = run_task()->hash;
 	*word = 0;
 }
 
