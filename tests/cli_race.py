@@ -214,6 +214,17 @@ def same_seed_same_search():
 
 
 @test
+def the_same_search_wherever_memory_lies():
+    def search(_):
+        return [row["schedules"] for row in
+                lines("hugetlb_first_pins", "writes_vs_zero_page", "--bound",
+                      "1", "--seconds", "0")]
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        counts = list(pool.map(search, range(4)))
+    assert all(count == counts[0] for count in counts), counts
+
+
+@test
 def as_many_schedules_as_asked():
     for strategy in ("exhaustive", "pct", "random", "weak"):
         row = one("pin_vs_munmap", "--strategy", strategy, "--schedules", "20")

@@ -263,8 +263,11 @@ u64 run_hash(void)
 {
 	u64 sum = 0;
 
-	for (unsigned int i = 0; i < NR_TASKS; i++)
-		sum += (run.tasks[i].hash ^ i) * 0x94d049bb133111eb;
+	for (unsigned int i = 0; i < NR_TASKS; i++) {
+		u64 h = run.tasks[i].hash * 0x94d049bb133111eb;
+
+		sum += (h ^ h >> 31) * 0xbf58476d1ce4e5b9;
+	}
 	return sum;
 }
 
@@ -314,6 +317,8 @@ static void reset_task(unsigned int i)
 	t->fibre = fibre;
 	t->name = i == TASK_RCU ? "rcu" : race.scenario->threads[i].name;
 	t->know.hb.at[i] = 1;
+	/* Two that do the same are not the same. */
+	t->hash = (i + 1) * 0x9e3779b97f4a7c15;
 	t->state = i == TASK_RCU ? TASK_IDLE :
 		   i < run.nr_threads ? TASK_READY : TASK_DONE;
 	fibre_reset(fibre);
