@@ -22,6 +22,7 @@
 #include "mm/rmap.h"
 #include "mm/swap.h"
 #include "mm/swapops.h"
+#include "mm/userfaultfd.h"
 
 #include <string.h>
 
@@ -35,10 +36,13 @@ static void set_new_ptes(struct vm_fault *vmf, pf_addr_t address, pte_t *ptep,
 			   __pte(pte_val(pte) + i * PAGE_SIZE));
 }
 
-static void copy_bytes(struct page *to, struct page *from)
+unsigned long copy_mc_user_highpage(struct page *to, struct page *from)
 {
+	if (unlikely(PageHWPoison(from)))
+		return PAGE_SIZE;
 	if (!page_machine(to)->metadata_only)
 		memcpy(page_address(to), page_address(from), PAGE_SIZE);
+	return 0;
 }
 
 static gfp_t gfp_zeroed(void)
@@ -125,6 +129,7 @@ static vm_fault_t do_anonymous_page(struct vm_fault *vmf)
 	if (!(vmf->flags & FAULT_FLAG_WRITE))
 		return map_zero_page(vmf);
 
+	anon_vma_prepare(vma);
 	folio = alloc_anon_folio(vmf);
 	if (!folio)
 		return VM_FAULT_OOM;
@@ -167,23 +172,17 @@ static vm_fault_t do_fault(struct vm_fault *vmf)
 /* Wait until the folio that a migration entry names is unlocked. */
 static void migration_entry_wait(struct vm_fault *vmf)
 {
-	struct folio *folio = NULL;
-
 	vmf->pte = pte_offset_map_lock(vmf->vma->vm_mm, vmf->pmd, vmf->address,
 				       &vmf->ptl);
 	if (!vmf->pte)
 		return;
-	/* The folio is alive while its migration entry is there. */
-	if (pte_same(ptep_get(vmf->pte), vmf->orig_pte)) {
-		folio = pfn_swap_entry_folio(pte_to_swp_entry(vmf->orig_pte));
-		folio_get(folio);
+	if (!pte_same(ptep_get(vmf->pte), vmf->orig_pte)) {
+		pte_unmap_unlock(vmf->pte, vmf->ptl);
+		return;
 	}
-	pte_unmap_unlock(vmf->pte, vmf->ptl);
-	if (folio) {
-		folio_lock(folio);
-		folio_unlock(folio);
-		folio_put(folio);
-	}
+	pte_unmap(vmf->pte);
+	migration_entry_wait_on_locked(pte_to_swp_entry(vmf->orig_pte),
+				       vmf->ptl);
 }
 
 /*
@@ -244,6 +243,9 @@ static vm_fault_t do_numa_page(struct vm_fault *vmf)
  *
  * Only a small one with no reference beside this mapping's.  The LRU batch's
  * reference does not count, so it is drained before judging.
+ *
+ * [cow-reuse] see that nobody else has a reference, then let the user store;
+ * paired with folio_put_refs()
  * Source: mm/memory.c:wp_can_reuse_anon_folio()
  */
 static bool wp_can_reuse_anon_folio(struct folio *folio)
@@ -256,7 +258,7 @@ static bool wp_can_reuse_anon_folio(struct folio *folio)
 		lru_add_drain();
 	if (folio_ref_count(folio) > 1 || !folio_trylock(folio))
 		return false;
-	reuse = folio_ref_count(folio) == 1;
+	reuse = folio_is_sole_reference(folio);
 	folio_unlock(folio);
 	return reuse;
 }
@@ -296,13 +298,17 @@ static vm_fault_t wp_page_copy(struct vm_fault *vmf, struct page *old)
 {
 	struct vm_area_struct *vma = vmf->vma;
 	struct folio *new, *old_folio = old ? page_folio(old) : NULL;
+	vm_fault_t ret = VM_FAULT_OOM;
 	bool mapped = false;
 
+	anon_vma_prepare(vma);
 	new = folio_alloc(old ? GFP_HIGHUSER_MOVABLE : gfp_zeroed(), 0);
 	if (!new)
 		goto out_put_old;
-	if (old)
-		copy_bytes(&new->page, old);
+	ret = VM_FAULT_HWPOISON;
+	if (old && copy_mc_user_highpage(&new->page, old))
+		goto out_put_new;
+	ret = 0;
 	__folio_set_uptodate(new);
 
 	vmf->pte = pte_offset_map_lock(vma->vm_mm, vmf->pmd, vmf->address,
@@ -320,12 +326,13 @@ static vm_fault_t wp_page_copy(struct vm_fault *vmf, struct page *old)
 		pte_unmap_unlock(vmf->pte, vmf->ptl);
 	if (mapped && old)
 		folio_put(old_folio);	/* the mapping's */
+out_put_new:
 	if (!mapped)
 		folio_put(new);
 out_put_old:
 	if (old)
 		folio_put(old_folio);
-	return new ? 0 : VM_FAULT_OOM;
+	return ret;
 }
 
 /*
@@ -340,11 +347,11 @@ static vm_fault_t do_wp_page(struct vm_fault *vmf)
 	struct vm_area_struct *vma = vmf->vma;
 	struct page *page;
 
-	/*
-	 * Nobody serves the events of this area, so write-protection works in
-	 * asynchronous mode: the bit is dropped and the store goes on.
-	 */
 	if (!unshare && userfaultfd_pte_wp(vma, vmf->orig_pte)) {
+		if (!userfaultfd_wp_async(vma)) {
+			pte_unmap_unlock(vmf->pte, vmf->ptl);
+			return handle_userfault(vmf);
+		}
 		vmf->orig_pte = pte_clear_uffd_wp(vmf->orig_pte);
 		set_pte_at(vma->vm_mm, vmf->address, vmf->pte, vmf->orig_pte);
 	}
@@ -496,12 +503,12 @@ static void zap_pte_range(struct vm_area_struct *vma, pmd_t *pmd,
 	if (!first)
 		return;
 	for (; addr < end; addr += PAGE_SIZE, pte++) {
-		pte_t entry = ptep_get(pte);
+		pte_t entry;
 		struct page *page;
 
-		if (pte_none(entry))
+		if (pte_none(ptep_get(pte)))
 			continue;
-		pte_clear(mm, addr, pte);
+		entry = ptep_get_and_clear(mm, addr, pte);
 		if (!pte_present(entry))
 			continue;
 		page = vm_normal_page(vma, addr, entry);

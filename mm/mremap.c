@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Moving and resizing an area.  Entries move, pages stay: a pin stays coherent.
+ * A walk from a folio meets a moving entry once, since entries move with the
+ * anon_vma's lock held.
  *
- * Locks: mmap_lock for write; of two page tables the lower address first.
+ * Locks: mmap_lock for write, the anon_vma's lock for write; of two page tables
+ * the lower address first.
  * Source: mm/mremap.c
  */
 #include "mm/mm.h"
@@ -11,6 +14,8 @@
 #include "mm/gup.h"
 #include "mm/huge_memory.h"
 #include "mm/hugetlb.h"
+#include "mm/rmap.h"
+#include "mm/userfaultfd.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -37,11 +42,11 @@ static void move_ptes(struct mm_struct *mm, pmd_t *old_pmd, pf_addr_t old,
 	to_lock = &virt_to_page(to)->ptl;
 	spin_lock_two(from_lock, to_lock);
 	for (unsigned int i = 0; i < nr; i++) {
-		pte_t entry = ptep_get(from + i);
+		pte_t entry;
 
-		if (pte_none(entry))
+		if (pte_none(ptep_get(from + i)))
 			continue;
-		pte_clear(mm, old + i * PAGE_SIZE, from + i);
+		entry = ptep_get_and_clear(mm, old + i * PAGE_SIZE, from + i);
 		if (pte_present(entry))
 			entry = pte_mksoft_dirty(entry);
 		set_pte_at(mm, new + i * PAGE_SIZE, to + i, entry);
@@ -62,12 +67,11 @@ static bool move_huge_pmd(struct mm_struct *mm, pmd_t *old_pmd, pmd_t *new_pmd)
 
 	spin_lock_two(from_lock, to_lock);
 	if (pmd_trans_huge(pmdp_get(old_pmd)) && pmd_none(pmdp_get(new_pmd))) {
-		pmd_t leaf = pmd_mksoft_dirty(pmdp_get(old_pmd));
+		pmd_t leaf = pmdp_huge_get_and_clear(mm, 0, old_pmd);
 
-		pmd_clear(old_pmd);
 		pgtable_trans_huge_deposit(mm, new_pmd,
 				pgtable_trans_huge_withdraw(mm, old_pmd));
-		set_pmd_at(mm, 0, new_pmd, leaf);
+		set_pmd_at(mm, 0, new_pmd, pmd_mksoft_dirty(leaf));
 		moved = true;
 	}
 	spin_unlock_two(from_lock, to_lock);
@@ -103,6 +107,7 @@ static u64 move_page_tables(struct vm_area_struct *vma, pf_addr_t old,
 {
 	u64 done = 0;
 
+	anon_vma_lock_write(vma->vm_mm->anon_vma);
 	while (done < length) {
 		u64 part = min(PMD_SIZE - ((old + done) & ~PMD_MASK),
 			       PMD_SIZE - ((new + done) & ~PMD_MASK));
@@ -112,6 +117,7 @@ static u64 move_page_tables(struct vm_area_struct *vma, pf_addr_t old,
 			break;
 		done += part;
 	}
+	anon_vma_unlock_write(vma->vm_mm->anon_vma);
 	return done;
 }
 
@@ -140,7 +146,7 @@ static int move_vma(struct remap *r, struct vm_area_struct *vma)
 			return err;
 	}
 	new = vm_area_alloc(mm, r->new_address, r->new_address + r->new_length,
-			    vma->vm_flags | VM_SOFTDIRTY);
+			    (vma->vm_flags & ~__VM_UFFD_FLAGS) | VM_SOFTDIRTY);
 	if (!new) {
 		vma_merge_around(vma);
 		return fail(-ENOMEM, "no memory for an area at %#" PRIx64,
@@ -149,6 +155,9 @@ static int move_vma(struct remap *r, struct vm_area_struct *vma)
 	new->vm_ops = vma->vm_ops;
 	hugetlb_share(new, vma);
 	new->vm_pgoff = linear_page_index(vma, r->old_address);
+	anon_vma_lock_write(mm->anon_vma);
+	anon_vma_clone(new, vma);
+	anon_vma_unlock_write(mm->anon_vma);
 	vma_link(mm, new);
 	if (is_vm_hugetlb_page(vma)) {
 		done = hugetlb_move(vma, new, r->old_address, r->new_address,
@@ -167,6 +176,9 @@ static int move_vma(struct remap *r, struct vm_area_struct *vma)
 			    r->new_address + done, 0, 0);
 	}
 	hugetlb_drop_share(vma);
+	/* Whoever serves the old place was not asked about the new one. */
+	if (vma->vm_flags & VM_UFFD_WP)
+		uffd_wp_range(new, new->vm_start, new->vm_end, false);
 	if (stays)
 		vma_set_flags(vma, vma->vm_flags &
 				   ~(VM_LOCKED | VM_LOCKONFAULT));
@@ -311,7 +323,10 @@ static int grow(struct remap *r)
 	if (can_grow(r, vma)) {
 		r->new_address = r->old_address;
 		r->locked = vma->vm_flags & VM_LOCKED;
-		vma->vm_end = r->old_address + r->new_length;
+		anon_vma_lock_write(r->mm->anon_vma);
+		vma_set_range(vma, vma->vm_start,
+			      r->old_address + r->new_length, vma->vm_pgoff);
+		anon_vma_unlock_write(r->mm->anon_vma);
 		vma_merge_around(vma);
 		return 0;
 	}

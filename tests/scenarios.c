@@ -62,7 +62,7 @@ static void test_in_turn(void **state)
 	(void)state;
 	for (; (s = scenario_at(nr)); nr++) {
 		assert_ptr_equal(scenario_find(s->name), s);
-		assert_true(s->claim && s->check);
+		assert_non_null(s->claim);
 		assert_true(!nr || strcmp(scenario_at(nr - 1)->name,
 					  s->name) < 0);
 		run_orders(s);
