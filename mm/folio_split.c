@@ -34,8 +34,9 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
-/* ---- the entries of one place --------------------------------------------- */
+/* ---- the entries of one place ---------------------------------------- */
 
 /* What a walk over one place's entries is looking for. */
 struct place {
@@ -79,7 +80,7 @@ static void for_each_pte(struct place *p, pf_addr_t address, pf_addr_t end,
 	}
 }
 
-/* ---- unmapping ------------------------------------------------------------ */
+/* ---- unmapping ------------------------------------------------------- */
 
 static pte_t migration_pte(pte_t pte, bool exclusive)
 {
@@ -151,7 +152,7 @@ static pgprot_t vma_page_prot(const struct vm_area_struct *vma)
 	return (pgprot_t){ READ_ONCE(vma->vm_page_prot.pgprot) };
 }
 
-/* ---- mapping again --------------------------------------------------------- */
+/* ---- mapping again --------------------------------------------------- */
 
 /*
  * A page of zeroes needs no frame of its own.
@@ -161,17 +162,16 @@ static pgprot_t vma_page_prot(const struct vm_area_struct *vma)
  */
 static pte_t unused_pte(const struct place *p, struct page *page, pte_t swp)
 {
-	const u64 *words = page_address(page);
+	struct page *zero = page_machine(page)->zero_page;
 	pte_t pte;
 
 	if (folio_test_large(page_folio(page)) || PageHWPoison(page) ||
-	    (READ_ONCE(p->vma->vm_flags) & VM_LOCKED) || page_machine(page)->metadata_only)
+	    (READ_ONCE(p->vma->vm_flags) & VM_LOCKED) ||
+	    page_machine(page)->metadata_only)
 		return __pte(0);
-	for (size_t i = 0; i < PAGE_SIZE / sizeof(*words); i++)
-		if (words[i])
-			return __pte(0);
-	pte = pte_mkspecial(mk_pte(page_machine(page)->zero_page,
-				   vma_page_prot(p->vma)));
+	if (memcmp(page_address(page), page_address(zero), PAGE_SIZE))
+		return __pte(0);
+	pte = pte_mkspecial(mk_pte(zero, vma_page_prot(p->vma)));
 	if (pte_swp_soft_dirty(swp))
 		pte = pte_mksoft_dirty(pte);
 	return pte_swp_uffd_wp(swp) ? pte_mkuffd_wp(pte) : pte;
@@ -237,7 +237,7 @@ static void remap_parts(struct folio *folio, unsigned int order)
 		rmap_walk_locked(page_folio(folio_page(folio, i)), &rwc);
 }
 
-/* ---- splitting -------------------------------------------------------------- */
+/* ---- splitting ------------------------------------------------------- */
 
 /* What the parts have in common; the rest is per page, or comes with entries. */
 #define SPLIT_FLAGS	(BIT(PG_referenced) | BIT(PG_uptodate) | \
@@ -366,7 +366,7 @@ int split_folio_to_order(struct folio *folio, unsigned int new_order)
 	return 0;
 }
 
-/* ---- who asks ------------------------------------------------------------- */
+/* ---- who asks -------------------------------------------------------- */
 
 static bool vma_not_suitable_for_thp_split(const struct vm_area_struct *vma)
 {

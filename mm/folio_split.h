@@ -19,8 +19,8 @@
  * Context: the caller has @folio locked and holds one reference, both of which
  * it keeps, on what then is the first part; takes the anon_vma's lock.
  * Return: 0; -EAGAIN (somebody else has it got, pinned, mapped or isolated);
- * -EBUSY (the huge zero folio, or one that nothing maps); -EINVAL (not large, not anonymous, or an order
- * that does not suit).
+ * -EBUSY (the huge zero folio, or one that nothing maps); -EINVAL (not large,
+ * not anonymous, or an order that does not suit).
  * Source: mm/huge_memory.c:split_huge_page_to_list_to_order()
  */
 int __must_check split_folio_to_order(struct folio *folio,

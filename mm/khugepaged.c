@@ -22,7 +22,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
-/* ---- is it worth it? ---------------------------------------------------- */
+/* ---- is it worth it? ------------------------------------------------- */
 
 static bool exceeds(const struct collapse_control *cc, unsigned int nr,
 		    unsigned int limit)
@@ -150,7 +150,7 @@ static enum scan_result scan_table(struct scan *s, pmd_t *pmd,
 	return result == SCAN_SUCCEED ? scan_verdict(s) : result;
 }
 
-/* ---- one table ------------------------------------------------------------ */
+/* ---- one table ------------------------------------------------------- */
 
 /* Bring in what is not present; migrations are waited for. */
 static enum scan_result collapse_swapin(struct vm_area_struct *vma, pmd_t *pmd,
@@ -220,10 +220,9 @@ out_put:
 	return result;
 }
 
-static enum scan_result hpage_collapse_scan_pmd(struct vm_area_struct *vma,
-						pf_addr_t address,
-						bool *mmap_locked,
-						const struct collapse_control *cc)
+static enum scan_result
+hpage_collapse_scan_pmd(struct vm_area_struct *vma, pf_addr_t address,
+			bool *mmap_locked, const struct collapse_control *cc)
 {
 	struct scan s = { .cc = cc, .vma = vma };
 	enum scan_result result;
@@ -238,7 +237,7 @@ static enum scan_result hpage_collapse_scan_pmd(struct vm_area_struct *vma,
 	return collapse_huge_page(vma->vm_mm, address, s.unmapped, cc);
 }
 
-/* ---- who asks ------------------------------------------------------------- */
+/* ---- who asks -------------------------------------------------------- */
 
 static int madvise_collapse_errno(enum scan_result result, pf_addr_t address)
 {

@@ -28,7 +28,7 @@
 
 #include <string.h>
 
-/* ---- isolating the old pages -------------------------------------------- */
+/* ---- isolating the old pages ----------------------------------------- */
 
 static void release_pte_folio(struct folio *folio)
 {
@@ -142,7 +142,7 @@ static enum scan_result collapse_isolate(struct scan *s, struct page *table,
 	return result;
 }
 
-/* ---- copying ------------------------------------------------------------- */
+/* ---- copying --------------------------------------------------------- */
 
 /* Return: false if a page's bytes are lost. */
 static bool copy_entry(struct page *to, pte_t pte)
@@ -204,7 +204,7 @@ static void drop_old_entries(struct vm_area_struct *vma, struct page *table,
 	release_large_folios(large);
 }
 
-/* ---- one table ------------------------------------------------------------ */
+/* ---- one table ------------------------------------------------------- */
 
 /* Take the table away from faults and walks, and wait until they are out. */
 static struct page *unlink_pte_table(struct mm_struct *mm, pmd_t *pmd)

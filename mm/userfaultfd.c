@@ -70,7 +70,7 @@ static struct userfaultfd_ctx *ctx_create(userfault_fn fn, void *arg)
 	return ctx;
 }
 
-/* ---- faults --------------------------------------------------------------- */
+/* ---- faults ---------------------------------------------------------- */
 
 /* A woken one's stack is not touched any more once the lock is dropped. */
 static bool wake_waiting(struct userfaultfd_ctx *ctx, pf_addr_t start,
@@ -170,7 +170,7 @@ vm_fault_t handle_userfault(struct vm_fault *vmf)
 	return VM_FAULT_RETRY;
 }
 
-/* ---- entries -------------------------------------------------------------- */
+/* ---- entries --------------------------------------------------------- */
 
 static pte_t protect_pte(pte_t pte)
 {
@@ -309,7 +309,7 @@ int mwriteprotect_range(struct mm_struct *mm, pf_addr_t start, pf_addr_t end,
 			  "a huge page", start, end, 0) : 0;
 }
 
-/* ---- registering ----------------------------------------------------------- */
+/* ---- registering ----------------------------------------------------- */
 
 static bool same_handler(const struct userfaultfd_ctx *ctx, userfault_fn fn,
 			 void *arg)

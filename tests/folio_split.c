@@ -473,7 +473,7 @@ static void test_gup_V10(void **state)
 	mm_test_end(&t);
 }
 
-/* ---- at random, with the bytes as the oracle ----------------------------- */
+/* ---- at random, with the bytes as the oracle ------------------------- */
 
 #define NR_RANDOM	(3 * NR)
 

@@ -270,7 +270,7 @@ static void test_gup_O3_O4(void **state)
 	}
 }
 
-/* ---- threads: two relatives, each checks its own bytes ---------------------- */
+/* ---- threads: two relatives, each checks its own bytes --------------- */
 
 struct worker {
 	struct random random;

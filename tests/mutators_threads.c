@@ -68,7 +68,7 @@ static void expect(struct worker *w, long ret, const int *answers)
 #define EXPECT(w, ret, ...) \
 	expect((w), (ret), (const int[]){ __VA_ARGS__, 0 })
 
-/* ---- who uses the pages ------------------------------------------------- */
+/* ---- who uses the pages ---------------------------------------------- */
 
 static u64 *pinned_word(struct worker *w, struct pf_page *page)
 {
@@ -183,7 +183,7 @@ static void run_user(void *arg)
 			pf_unpin_user_page(w->kept[i]);
 }
 
-/* ---- who changes the entries ---------------------------------------------- */
+/* ---- who changes the entries ----------------------------------------- */
 
 static void on_fault(void *arg, pf_addr_t address)
 {
@@ -318,7 +318,7 @@ static void test_with_discards(void **state)
 	run_all(BIT(4) | BIT(HPAGE_PMD_ORDER), true, 500);
 }
 
-/* ---- address spaces come and go under the scan ------------------------------- */
+/* ---- address spaces come and go under the scan ----------------------- */
 
 static void come_and_go(void *arg)
 {

@@ -274,7 +274,7 @@ static void test_force(void **state)
 	mm_test_end(&t);
 }
 
-/* ---- at random, against a set ------------------------------------------ */
+/* ---- at random, against a set ---------------------------------------- */
 
 struct model {
 	u64 words[NR];

@@ -20,7 +20,7 @@
 
 #define NR	HPAGE_PMD_NR
 
-/* ---- a handler that counts, and may resolve ------------------------------- */
+/* ---- a handler that counts, and may resolve -------------------------- */
 
 struct handler {
 	unsigned int events;
@@ -77,7 +77,7 @@ static bool is_wp(u64 page)
 	return entry & PINFOLD_PM_UFFD_WP;
 }
 
-/* ---- who may register ------------------------------------------------------ */
+/* ---- who may register ------------------------------------------------ */
 
 static void test_errno(void **state)
 {
@@ -143,7 +143,7 @@ static void test_register_fails(void **state)
 	mm_test_end(&t);
 }
 
-/* ---- one page --------------------------------------------------------------- */
+/* ---- one page -------------------------------------------------------- */
 
 static void test_store(void **state)
 {
@@ -255,7 +255,7 @@ static void test_unshare(void **state)
 	mm_test_end(&t);
 }
 
-/* ---- waiting ----------------------------------------------------------------- */
+/* ---- waiting --------------------------------------------------------- */
 
 struct writer {
 	pf_addr_t at;
@@ -350,7 +350,7 @@ static void test_ends_of_waiting(void **state)
 	mm_test_end(&t);
 }
 
-/* ---- huge entries ------------------------------------------------------------ */
+/* ---- huge entries ---------------------------------------------------- */
 
 static void test_huge(void **state)
 {
@@ -425,7 +425,7 @@ static void test_hugetlb(void **state)
 	mm_test_end(&t);
 }
 
-/* ---- what else happens --------------------------------------------------------- */
+/* ---- what else happens ----------------------------------------------- */
 
 static void test_async(void **state)
 {
@@ -496,7 +496,7 @@ static void test_stays(void **state)
 	mm_test_end(&t);
 }
 
-/* ---- at random ------------------------------------------------------------------- */
+/* ---- at random ------------------------------------------------------- */
 
 struct model {
 	u64 words[NR];

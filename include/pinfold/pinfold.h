@@ -107,7 +107,7 @@ struct pf_machine_stat {
 PINFOLD_API int pf_machine_stat(struct pf_machine *machine,
 				struct pf_machine_stat *stat);
 
-/* ---- address spaces ---------------------------------------------------- */
+/* ---- address spaces -------------------------------------------------- */
 
 /* Return: 0 or -ENOMEM.  Owner: the caller, who calls pf_mm_destroy(). */
 PINFOLD_API PINFOLD_MUST_CHECK int pf_mm_create(struct pf_machine *machine,
@@ -237,7 +237,7 @@ PINFOLD_API PINFOLD_MUST_CHECK int64_t pf_read(struct pf_mm *mm, pf_addr_t from,
 PINFOLD_API PINFOLD_MUST_CHECK int64_t pf_write(struct pf_mm *mm, pf_addr_t to,
 						const void *from, uint64_t bytes);
 
-/* ---- what happens to an address space unasked ----------------------------- */
+/* ---- what happens to an address space unasked ------------------------ */
 
 struct pf_collapse_limits {
 	size_t size;		/* sizeof(struct pf_collapse_limits) */
@@ -275,7 +275,7 @@ PINFOLD_API PINFOLD_MUST_CHECK int pf_clear_soft_dirty(struct pf_mm *mm);
 #define PINFOLD_PM_PFRAME_MASK	((UINT64_C(1) << 55) - 1)
 #define PINFOLD_PM_SOFT_DIRTY	(UINT64_C(1) << 55)	/* written since */
 #define PINFOLD_PM_UFFD_WP	(UINT64_C(1) << 57)
-#define PINFOLD_PM_SWAP		(UINT64_C(1) << 62)	/* not present, not empty */
+#define PINFOLD_PM_SWAP		(UINT64_C(1) << 62)	/* elsewhere */
 #define PINFOLD_PM_PRESENT	(UINT64_C(1) << 63)
 
 /*
@@ -313,9 +313,9 @@ PINFOLD_API PINFOLD_MUST_CHECK int64_t pf_numa_hint(struct pf_mm *mm,
  * Return: folios split; -EAGAIN if there are some and all are in use; -EINVAL
  * (unaligned, above the user addresses, @order), -EINTR.
  */
-PINFOLD_API PINFOLD_MUST_CHECK int64_t pf_split(struct pf_mm *mm, pf_addr_t start,
-						uint64_t length,
-						unsigned int order);
+PINFOLD_API PINFOLD_MUST_CHECK int64_t
+pf_split(struct pf_mm *mm, pf_addr_t start, uint64_t length,
+	 unsigned int order);
 
 /*
  * Write-protection with a handler (userfaultfd).
@@ -357,7 +357,7 @@ PINFOLD_API PINFOLD_MUST_CHECK int
 pf_userfault_writeprotect(struct pf_mm *mm, pf_addr_t start, uint64_t length,
 			  bool on);
 
-/* ---- getting and pinning ------------------------------------------------- */
+/* ---- getting and pinning --------------------------------------------- */
 
 enum {
 	PINFOLD_FOLL_WRITE = 0x1,	/* the holder will write */
@@ -480,7 +480,7 @@ PINFOLD_API unsigned int pf_page_folio_order(const struct pf_page *page);
 /* pf_page_maybe_dma_pinned() - Linux's folio_maybe_dma_pinned() */
 PINFOLD_API bool pf_page_maybe_dma_pinned(const struct pf_page *page);
 
-/* ---- signals ------------------------------------------------------------- */
+/* ---- signals --------------------------------------------------------- */
 
 /* pf_task_self() - the calling thread, for others to signal; valid till it ends */
 PINFOLD_API struct pf_task *pf_task_self(void);
