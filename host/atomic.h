@@ -29,7 +29,10 @@
 
 #define barrier()		__asm__ __volatile__("" ::: "memory")
 
-#if defined(__x86_64__) || defined(__i386__)
+#ifdef PINFOLD_SCHED
+void backend_relax(void);
+#define cpu_relax()		backend_relax()
+#elif defined(__x86_64__) || defined(__i386__)
 #define cpu_relax()		__builtin_ia32_pause()
 #else
 #define cpu_relax()		barrier()
@@ -47,6 +50,29 @@ static inline void smp_mb(void)
 	static u32 fence;
 
 	__atomic_fetch_add(&fence, 0, __ATOMIC_SEQ_CST);
+#endif
+}
+
+/*
+ * smp_mb__after_atomic() - a full barrier directly behind an atomic_*, which on
+ * x86 is one already
+ */
+static inline void smp_mb__after_atomic(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	barrier();
+#else
+	smp_mb();
+#endif
+}
+
+/* smp_rmb() - loads before it are not later than loads behind it */
+static inline void smp_rmb(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	barrier();
+#else
+	smp_mb();
 #endif
 }
 
@@ -136,6 +162,20 @@ static inline bool atomic_add_unless(atomic_t *v, int i, int u)
 		if (old == u)
 			return false;
 	} while (!try_cmpxchg(&v->counter, &old, old + i));
+	return true;
+}
+
+/* atomic_add_if_positive() - adds @i if the value is; true if it added */
+static inline bool atomic_add_if_positive(int i, atomic_t *v)
+{
+	int old = atomic_read(v);
+
+	count_event(EV_ATOMICS);
+	do {
+		if (unlikely(old <= 0))
+			return false;
+	} while (!try_cmpxchg(&v->counter, &old,
+			      (int)((unsigned int)old + (unsigned int)i)));
 	return true;
 }
 

@@ -23,6 +23,7 @@
 #include "mm/gup_longterm.h"
 
 #include "host/errtext.h"
+#include "host/exits.h"
 #include "mm/gfp.h"
 #include "mm/hugetlb.h"
 #include "mm/swap.h"
@@ -80,12 +81,6 @@ void longterm_isolate(struct folio *folio, struct list_head *list, int *drained)
 	drain_for(folio, drained);
 	if (folio_isolate_lru(folio))
 		list_add_tail(&folio->lru, list);
-}
-
-/* Which pageblock a descriptor belongs to: blocks of descriptors are aligned. */
-static __always_inline uintptr_t pageblock_id(const struct folio *folio)
-{
-	return (uintptr_t)folio / (PAGEBLOCK_PAGES * sizeof(struct page));
 }
 
 /*
@@ -176,6 +171,7 @@ int migrate_longterm_unpinnable_folios(struct list_head *list,
 {
 	int err = name_the_frame(pofs);
 
+	note_exit(GUP_SLOW_UNPINNABLE);
 	pofs_unpin(pofs);
 	putback_movable_pages(list);
 	return err;

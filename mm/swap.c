@@ -87,6 +87,7 @@ void folio_add_lru(struct folio *folio)
 	cpu = this_cpu(page_machine(&folio->page));
 	folio_get(folio);
 	spin_lock(&cpu->lock);
+	VM_BUG_ON(cpu->nr_lru_add >= FOLIO_BATCH_SIZE);
 	cpu->lru_add[cpu->nr_lru_add++] = folio;
 	/* In the same hold: other threads may be on this CPU. */
 	if (cpu->nr_lru_add == FOLIO_BATCH_SIZE)
@@ -170,4 +171,12 @@ void folio_del_lru(struct folio *folio)
 	folio_clear_lru(folio);
 	lru_list_del(zone, folio);
 	spin_unlock(&zone->lru_lock);
+}
+
+void lru_add_split(struct folio *folio, struct folio *part)
+{
+	assert_spin_locked(&page_zone(&folio->page)->lru_lock);
+	VM_BUG_ON_FOLIO(!folio_test_lru(folio), folio);
+	list_add_tail(&part->lru, &folio->lru);
+	folio_set_lru(part);
 }
