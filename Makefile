@@ -7,8 +7,9 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 
 # A new source file is a reason to configure again.
-FOLDERS := host lib arch/* mm api lab bench cli tests
-SOURCES = $(shell tools/list-sources $(FOLDERS))
+FOLDERS := host lib arch/* mm api lab lab/explore lab/scenarios bench cli tests
+SOURCES = $(shell tools/list-sources $(FOLDERS)) \
+	$(sort $(wildcard lab/mutants/*.patch))
 AGAIN = $(if $(wildcard $(BUILD)/build.ninja),--reconfigure)
 
 # Silent but for what goes wrong.

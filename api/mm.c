@@ -24,6 +24,22 @@ int pf_mm_create(struct pf_machine *machine, struct pf_mm **out)
 	return err;
 }
 
+int pf_mm_fork(struct pf_mm *parent, struct pf_mm **child)
+{
+	struct machine *previous;
+	struct mm_struct *mm;
+	int err;
+
+	if (!parent || !child)
+		return fail(-EINVAL, "a NULL argument", 0, 0, 0);
+	previous = machine_enter(mm_of(parent)->machine);
+	err = dup_mm(mm_of(parent), &mm);
+	machine_leave(previous);
+	if (!err)
+		*child = (struct pf_mm *)mm;
+	return err;
+}
+
 void pf_mm_destroy(struct pf_mm *mm)
 {
 	if (mm)
@@ -144,6 +160,34 @@ int pf_madvise(struct pf_mm *handle, pf_addr_t start, uint64_t length,
 	return err;
 }
 
+/*
+ * The page at @address, and mmap_lock held for read: as long as it is, the bytes
+ * at the page are those at the address.  A store after fork has write-protected
+ * the page would be seen by the child.
+ */
+static long get_user_page_locked(struct mm_struct *mm, pf_addr_t address,
+				 bool write, struct page **page)
+{
+	for (;;) {
+		int locked = 1;
+		long ret;
+
+		if (mmap_read_lock_killable(mm))
+			return fail(-EAGAIN, "killed while waiting for "
+				    "mmap_lock", 0, 0, 0);
+		ret = get_user_pages_remote(mm, address, 1,
+					    write ? FOLL_WRITE : 0, page,
+					    &locked);
+		if (ret > 0 && locked)
+			return ret;
+		if (locked)
+			mmap_read_unlock(mm);
+		if (ret <= 0)
+			return ret ? ret : -EFAULT;
+		put_page(*page);
+	}
+}
+
 /* One page's part of a copy; bytes, or a negative errno. */
 static long copy_page_part(struct mm_struct *mm, pf_addr_t address, char *host,
 			   u64 bytes, bool write)
@@ -152,17 +196,17 @@ static long copy_page_part(struct mm_struct *mm, pf_addr_t address, char *host,
 	u64 part = min(bytes, PAGE_SIZE - offset);
 	struct page *page;
 	char *inside;
-	long ret = get_user_pages_unlocked(mm, address, 1, &page,
-					   write ? FOLL_WRITE : 0);
+	long ret = get_user_page_locked(mm, address, write, &page);
 
-	if (ret <= 0)
-		return ret ? ret : -EFAULT;
+	if (ret < 0)
+		return ret;
 	inside = (char *)page_address(page) + offset;
 	if (write)
 		memcpy(inside, host, part);
 	else
 		memcpy(host, inside, part);
 	put_page(page);
+	mmap_read_unlock(mm);
 	return part;
 }
 

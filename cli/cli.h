@@ -31,6 +31,7 @@ struct subcommand {
 extern const struct subcommand cmd_bench;
 extern const struct subcommand cmd_capture;
 extern const struct subcommand cmd_gup_test;
+extern const struct subcommand cmd_race;
 extern const struct subcommand cmd_vtop;
 
 /*

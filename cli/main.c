@@ -15,6 +15,7 @@ static const struct subcommand *const subcommands[] = {
 	&cmd_bench,
 	&cmd_capture,
 	&cmd_gup_test,
+	&cmd_race,
 	&cmd_vtop,
 };
 

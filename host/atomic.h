@@ -29,7 +29,10 @@
 
 #define barrier()		__asm__ __volatile__("" ::: "memory")
 
-#if defined(__x86_64__) || defined(__i386__)
+#ifdef PINFOLD_SCHED
+void backend_relax(void);
+#define cpu_relax()		backend_relax()
+#elif defined(__x86_64__) || defined(__i386__)
 #define cpu_relax()		__builtin_ia32_pause()
 #else
 #define cpu_relax()		barrier()

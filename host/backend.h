@@ -4,8 +4,8 @@
  *
  * Everything that can block goes through these few calls, and there are two
  * sets of them: backend_real.c (futexes and pthreads) and backend_sched.c
- * (PINFOLD_SCHED: every blocking point is known to one controller, which may
- * then decide who runs).  Locks, wait queues and the folio lock are written on
+ * (PINFOLD_SCHED: every blocking point is known to one controller, which then
+ * decides who runs).  Locks, wait queues and the folio lock are written on
  * top, once.
  */
 #ifndef HOST_BACKEND_H
@@ -37,6 +37,9 @@ static inline void backend_spin_unlock(u32 *word)
 bool backend_spin_trylock(u32 *word);
 void backend_spin_lock(u32 *word);
 void backend_spin_unlock(u32 *word);
+void backend_relax(void);
+void backend_might_sleep(void);
+struct waiter *backend_waiter(void);
 #endif
 
 /*

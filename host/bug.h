@@ -21,6 +21,8 @@
 #endif
 
 void bug_at(const char *file, int line, const char *what) __noreturn __cold;
+/* bug_text() - say so on stderr and abort; under a controller, tell that */
+void bug_text(const char *format, ...) __noreturn __cold __printf(1, 2);
 void warn_at(const char *file, int line, const char *what) __cold;
 bool warn_once(bool *once) __cold;
 

@@ -37,8 +37,10 @@
 #define IS_ALIGNED(x, to)	(((x) & ((__typeof__(x))(to) - 1)) == 0)
 #define BIT(n)			(1UL << (n))
 
+/* The explorer's callbacks (PINFOLD_SCHED) are not that sanitizer's runtime. */
 #define TSAN_BUILD		0
-#if defined(__SANITIZE_THREAD__)
+#if defined(PINFOLD_SCHED)
+#elif defined(__SANITIZE_THREAD__)
 #undef TSAN_BUILD
 #define TSAN_BUILD		1
 #elif defined(__has_feature)

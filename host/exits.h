@@ -4,8 +4,6 @@
  *
  * Only the lab build (PINFOLD_LAB) counts, each thread for itself, so that a
  * test can demand that a way out was taken; elsewhere the calls vanish.
- *
- * F-numbers are those of the lockless walk's steps (mm/gup_fast.c).
  */
 #ifndef HOST_EXITS_H
 #define HOST_EXITS_H
@@ -13,6 +11,51 @@
 #include "host/types.h"
 
 enum gup_exit {
+	/* one look at the tables: nothing to take */
+	GUP_SLOW_NO_TABLE,	/* a level above the PMD is missing */
+	GUP_SLOW_PMD_NONE,
+	GUP_SLOW_PMD_HINT,	/* a leaf's NUMA hint, honoured */
+	GUP_SLOW_PMD_GONE,	/* a leaf that was gone under its lock */
+	GUP_SLOW_PMD_READ_ONLY,	/* a leaf, and the walk wants to write */
+	GUP_SLOW_PMD_DUMP,	/* a leaf of zeroes, not worth dumping */
+	GUP_SLOW_PMD_UNSHARE,
+	GUP_SLOW_PUD_ABSENT,	/* a leaf that is read-only, or not there */
+	GUP_SLOW_PUD_UNSHARE,
+	GUP_SLOW_PTE_NO_TABLE,	/* a table that was gone, or became a leaf */
+	GUP_SLOW_PTE_NONE,
+	GUP_SLOW_PTE_ABSENT,	/* something that is not present */
+	GUP_SLOW_PTE_HINT,
+	GUP_SLOW_PTE_READ_ONLY,
+	GUP_SLOW_PTE_DUMP,
+	GUP_SLOW_PTE_NO_DESCRIPTOR,
+	GUP_SLOW_PTE_UNSHARE,
+	GUP_SLOW_GRAB_FAILED,	/* no reference to be had */
+	/* one look at the tables: something to take, or another way */
+	GUP_SLOW_PMD_LEAF,
+	GUP_SLOW_PMD_SPLIT,	/* FOLL_SPLIT_PMD, or a table by now */
+	GUP_SLOW_PUD_LEAF,
+	/* a fault on behalf of the walk */
+	GUP_SLOW_FAULT_WALK_AGAIN,
+	GUP_SLOW_FAULT_FORBIDDEN,	/* FOLL_NOFAULT */
+	GUP_SLOW_FAULT_COMPLETED,	/* done, and mmap_lock dropped */
+	GUP_SLOW_FAULT_RETRY,	/* not done, and mmap_lock dropped */
+	GUP_SLOW_FAULT_NO_WAIT,	/* not done, and FOLL_NOWAIT */
+	GUP_SLOW_FAULT_ERROR,
+	/* one hold of mmap_lock */
+	GUP_SLOW_WHOLE,		/* all that was asked for */
+	GUP_SLOW_NO_AREA,
+	GUP_SLOW_AREA_FORBIDS,
+	GUP_SLOW_SIGNAL,	/* a fatal one */
+	GUP_SLOW_PARTIAL,	/* some pages, then one of the others */
+	GUP_SLOW_LOCK_DROPPED,
+	/* the call */
+	GUP_SLOW_KILLED_AT_LOCK,	/* the first wait for mmap_lock */
+	GUP_SLOW_RETRIED,	/* the page that the lock was dropped at */
+	GUP_SLOW_RETRY_SIGNAL,
+	GUP_SLOW_RETRY_KILLED,	/* a later wait for mmap_lock */
+	GUP_SLOW_RETRY_ENDED,	/* nothing more after the lock was dropped */
+	GUP_SLOW_UNPINNABLE,	/* longterm pins where memory has to move */
+	/* the lockless walk; F-numbers are those of its steps (mm/gup_fast.c) */
 	GUP_FAST_ABSENT,	/* no table below an upper entry */
 	GUP_FAST_F1,		/* PROT_NONE */
 	GUP_FAST_F2,		/* not permitted by the entry, or none */

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/lockrank.h"
 
+#include "host/bug.h"
+
+#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 const char *const lock_rank_names[NR_LOCK_RANKS] = {
 	[RANK_NONE] = "none",
@@ -10,6 +12,7 @@ const char *const lock_rank_names[NR_LOCK_RANKS] = {
 	[RANK_MMAP] = "mmap_lock",
 	[RANK_HUGETLB_FAULT] = "hugetlb fault lock",
 	[RANK_FOLIO] = "folio lock",
+	[RANK_ANON_VMA] = "anon_vma lock",
 	[RANK_PTL] = "page-table lock",
 	[RANK_HUGETLB] = "hugetlb lock",
 	[RANK_LRU] = "lru lock",
@@ -34,26 +37,43 @@ struct held_lock {
 static __thread struct held_lock held[MAX_HELD];
 static __thread int nr_held;
 
-static void print_held(const char *how, const struct held_lock *h)
+/* Text that grows in place, as long as there is room. */
+struct text {
+	char bytes[2048];
+	size_t used;
+};
+
+static void __printf(2, 3) put(struct text *t, const char *format, ...)
 {
-	fprintf(stderr, "  %s %s/%d %p at %s:%d\n", how,
-		lock_rank_names[h->rank], h->subclass, h->lock, h->file,
-		h->line);
+	va_list args;
+	int n;
+
+	va_start(args, format);
+	n = vsnprintf(t->bytes + t->used, sizeof(t->bytes) - t->used, format,
+		      args);
+	va_end(args);
+	t->used = min(t->used + n, sizeof(t->bytes) - 1);
+}
+
+static void put_held(struct text *t, const char *how, const struct held_lock *h)
+{
+	put(t, "  %s %s/%d %p at %s:%d\n", how, lock_rank_names[h->rank],
+	    h->subclass, h->lock, h->file, h->line);
 }
 
 static void __noreturn lockrank_die(const char *why,
 				    const struct held_lock *new)
 {
-	fprintf(stderr, "pinfold: %s\n chain held:\n", why);
+	struct text t = { .used = 0 };
+
+	put(&t, "%s\n chain held:\n", why);
 	for (int i = 0; i < nr_held; i++)
-		print_held("held ", &held[i]);
-	print_held("wants", new);
-	fprintf(stderr, " chain allowed:\n ");
+		put_held(&t, "held ", &held[i]);
+	put_held(&t, "wants", new);
+	put(&t, " chain allowed:\n ");
 	for (int i = 1; i < NR_LOCK_RANKS; i++)
-		fprintf(stderr, " %s%s", i > 1 ? "-> " : "",
-			lock_rank_names[i]);
-	fprintf(stderr, "\n");
-	abort();
+		put(&t, " %s%s", i > 1 ? "-> " : "", lock_rank_names[i]);
+	bug_text("%s", t.bytes);
 }
 
 void lockrank_acquire(const void *lock, enum lock_rank rank, int subclass,

@@ -3,6 +3,17 @@
 
 #include "host/atomic.h"
 #include "host/lockrank.h"
+#include "host/sched.h"
+
+/* Under a controller, grace periods are its own. */
+#ifdef PINFOLD_SCHED
+#define SCHEDULED	(sched_ops != NULL)
+#define SCHED(call)	sched_ops->call
+#define CALLER		__builtin_return_address(0)
+#else
+#define SCHEDULED	false
+#define SCHED(call)	((void)0)
+#endif
 
 /* Callbacks queued, and how many of them a barrier is known to have seen run. */
 static u32 callbacks, awaited;
@@ -30,12 +41,20 @@ static __thread int read_depth;
 
 void rcu_read_lock(void)
 {
+	if (SCHEDULED) {
+		SCHED(rcu_read_lock(CALLER));
+		return;
+	}
 	urcu_bp_read_lock();
 	read_depth++;
 }
 
 void rcu_read_unlock(void)
 {
+	if (SCHEDULED) {
+		SCHED(rcu_read_unlock(CALLER));
+		return;
+	}
 	VM_BUG_ON(read_depth <= 0);
 	read_depth--;
 	TSAN_RELEASE();
@@ -56,6 +75,10 @@ static bool rcu_may_wait(void)
 
 void synchronize_rcu(void)
 {
+	if (SCHEDULED) {
+		SCHED(synchronize_rcu(CALLER));
+		return;
+	}
 	VM_BUG_ON(!rcu_may_wait());
 	urcu_bp_synchronize_rcu();
 	TSAN_ACQUIRE();
@@ -63,6 +86,10 @@ void synchronize_rcu(void)
 
 void call_rcu(struct rcu_head *head, void (*func)(struct rcu_head *head))
 {
+	if (SCHEDULED) {
+		SCHED(call_rcu(head, func, CALLER));
+		return;
+	}
 	TSAN_RELEASE();
 	urcu_bp_call_rcu(head, func);
 	/* After queueing: a barrier that counts it also waits for it. */
@@ -83,6 +110,10 @@ void rcu_barrier(void)
 {
 	u32 nr = smp_load_acquire(&callbacks);
 
+	if (SCHEDULED) {
+		SCHED(rcu_barrier(CALLER));
+		return;
+	}
 	VM_BUG_ON(!rcu_may_wait());
 	/* liburcu's barrier takes 10 ms even with nothing to wait for. */
 	if (smp_load_acquire(&awaited) != nr) {

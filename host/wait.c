@@ -6,7 +6,9 @@
 
 #include <errno.h>
 
+#ifndef PINFOLD_SCHED
 __thread struct waiter waiter_self;
+#endif
 
 /*
  * [wait-queue] raise nr_waiters, then read the condition; paired with

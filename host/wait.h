@@ -32,7 +32,11 @@ struct waiter {
 	struct wait_queue *queue;
 };
 
+#ifdef PINFOLD_SCHED
+#define waiter_self	(*backend_waiter())
+#else
 extern __thread struct waiter waiter_self;
+#endif
 
 static inline void wait_queue_init(struct wait_queue *q)
 {

@@ -135,7 +135,8 @@ struct folio *state_folio(struct state *s, enum state_kind kind,
 	__folio_set_uptodate(folio);
 	if (kind == STATE_ANON) {
 		__folio_set_swapbacked(folio);
-		folio->mapping = (struct address_space *)PAGE_MAPPING_ANON;
+		folio->mapping = (struct address_space *)
+			((uintptr_t)s->mm->anon_vma + PAGE_MAPPING_ANON);
 	}
 	held_add(s, folio)->refs = 1;
 	return folio;
@@ -243,11 +244,31 @@ static void free_areas(struct mm_struct *mm)
 		/* Only the flag was hugetlb's, not the pages. */
 		vma->vm_flags &= ~VM_HUGETLB;
 		zap_page_range(vma, vma->vm_start, vma->vm_end);
+		unlink_anon_vmas(vma);
 		vma_unlink(mm, vma);
 		vm_area_free(vma);
 	}
 	free_tables(mm);
 	mmap_write_unlock(mm);
+}
+
+bool state_fork(struct state *s, unsigned int of)
+{
+	struct mm_struct *parent = of ? s->relatives[of - 1] : s->mm;
+
+	if (s->nr_relatives == STATE_RELATIVES ||
+	    dup_mm(parent, &s->relatives[s->nr_relatives]))
+		return false;
+	s->nr_relatives++;
+	return true;
+}
+
+void state_exit(struct state *s)
+{
+	struct mm_struct *mm = s->relatives[--s->nr_relatives];
+
+	free_areas(mm);
+	mm_destroy(mm);
 }
 
 /* What the machine keeps until its end. */
@@ -290,6 +311,8 @@ int state_close(struct state *s)
 
 	state_enter(s);
 	drop_held(s);
+	while (s->nr_relatives)
+		state_exit(s);
 	free_areas(s->mm);
 	mm_destroy(s->mm);
 	lru_add_drain_all(s->machine);
@@ -319,6 +342,9 @@ struct vm_area_struct *state_area(struct state *s, unsigned long first,
 		vma->hstate = &s->machine->hstates[HSTATE_2M];
 	mmap_write_lock(s->mm);
 	vma_link(s->mm, vma);
+	/* Where pages of its own may be put, they are not lost in a fork. */
+	if (is_cow_mapping(flags))
+		anon_vma_prepare(vma);
 	mmap_write_unlock(s->mm);
 	return vma;
 }

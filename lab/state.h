@@ -22,6 +22,8 @@
 
 #include "mm/mm.h"
 
+#define STATE_RELATIVES	4
+
 struct state_box {
 	struct machine *machine;
 	void *pristine;			/* the memmap of the new machine */
@@ -48,6 +50,8 @@ struct state {
 	struct state_held *held;
 	size_t nr_held, room_held;
 	struct folio *edge;		/* its refcount is near INT_MAX */
+	struct mm_struct *relatives[STATE_RELATIVES]; /* by state_fork() */
+	unsigned int nr_relatives;
 };
 
 /*
@@ -175,6 +179,17 @@ struct page *state_page(struct state *s, unsigned long page);
  */
 bool state_repair(struct state *s, struct vm_area_struct *vma,
 		  pf_addr_t address);
+
+/*
+ * state_fork() - a child of the state, or of its relative number @of (from 1)
+ *
+ * Pages become shared with an address space that is really there, and lives
+ * until state_exit() or state_close().
+ * Return: false without memory, or with STATE_RELATIVES already.
+ */
+bool state_fork(struct state *s, unsigned int of);
+/* state_exit() - the relative that was made last is gone */
+void state_exit(struct state *s);
 
 /* state_dump() - pages [first, end) with their areas and folios, to stderr */
 void state_dump(struct state *s, unsigned long first, unsigned long end);

@@ -7,7 +7,7 @@
  * one folio in order, a folio's middle, two adjacent folios, a hole, or entries
  * that are not present.  Each placement is made in a mood: how many of its
  * entries are writable, dirty, shared ...; "all", "none" and "mixed" meet in
- * one table.
+ * one table.  At last the whole may be forked, before or after pins are taken.
  */
 #include "lab/state.h"
 
@@ -522,6 +522,21 @@ static void push_to_edge(struct builder *b)
 	b->s->edge = b->steady;
 }
 
+/* Relatives share pages, or did so once: then they are orphans. */
+static void fork_some(struct builder *b)
+{
+	struct state *s = b->s;
+
+	if (!chance(b, 25))
+		return;
+	/* Copies and splits would meet the edge. */
+	b->steady = NULL;
+	if (state_fork(s, 0) && chance(b, 30))
+		(void)!state_fork(s, below(b, s->nr_relatives + 1));
+	while (s->nr_relatives && chance(b, 30))
+		state_exit(s);
+}
+
 void state_build(struct state *s, u64 seed)
 {
 	struct builder b = { .s = s, .r = { seed } };
@@ -541,7 +556,9 @@ void state_build(struct state *s, u64 seed)
 		b.vma = vma;
 		fill_area(&b);
 	}
+	fork_some(&b);
 	take_extras(&b);
+	fork_some(&b);
 	if (chance(&b, 40))
 		lru_add_drain_all(s->machine);
 	push_to_edge(&b);

@@ -12,6 +12,7 @@
 #include "mm/gup.h"
 #include "mm/huge_memory.h"
 #include "mm/hugetlb.h"
+#include "mm/rmap.h"
 #include "mm/swap.h"
 
 #include <errno.h>
@@ -24,6 +25,8 @@
 struct tally {
 	u32 refs;
 	u32 maps;
+	u32 page_maps;		/* of this page alone, by PTEs */
+	u32 leaf_maps;		/* in the head: by leaves */
 	u32 pins;
 	u8 batched;
 	u8 listed;		/* on LRU lists */
@@ -131,6 +134,7 @@ static void check_locks(struct audit *a)
 		      i);
 	list_for_each_entry(mm, &m->mm_list, machine_list)
 		CHECK(a, MM_LOCKED, !rwsem_is_locked(&mm->mmap_lock) &&
+		      !rwsem_is_locked(&mm->anon_vma->rwsem) &&
 		      !mm->page_table_lock.word, "an mm is locked");
 }
 
@@ -369,6 +373,8 @@ static void check_areas(struct audit *a)
 	}
 	CHECK(a, MM_AREAS, nr == a->mm->map_count, "%u areas, map_count %u",
 	      nr, a->mm->map_count);
+	CHECK(a, MM_LOCKED, !(READ_ONCE(a->mm->write_protect_seq.sequence) & 1),
+	      "write_protect_seq is odd");
 }
 
 static void tally_table(struct audit *a, struct page *table)
@@ -432,6 +438,10 @@ static void tally_mapping(struct audit *a, struct vm_area_struct *vma,
 
 	t->maps++;
 	t->refs++;
+	if (nr > 1)
+		t->leaf_maps++;
+	else
+		a->tally[page_to_pfn(page)].page_maps++;
 	a->rss += folio_test_hugetlb(folio) ? 0 : nr;
 	CHECK(a, MM_ENTRIES, folio_test_anon(folio) && vma &&
 	      folio_test_hugetlb(folio) == is_vm_hugetlb_page(vma) &&
@@ -627,6 +637,47 @@ static void check_counts(struct audit *a, struct folio *folio)
 	      " is locked", pfn);
 }
 
+/* An exclusive page is mapped once, the head's bit speaking for a leaf's. */
+static void check_sharing(struct audit *a, struct folio *folio)
+{
+	const struct tally *t = tally_of(a, folio);
+
+	CHECK(a, MM_EXCLUSIVE, !t->leaf_maps || t->maps == 1 ||
+	      !PageAnonExclusive(&folio->page), "pfn %" PRIu64
+	      " is exclusive, and mapped by %u entries", folio_pfn(folio),
+	      t->maps);
+	for (long i = 0; i < folio_nr_pages(folio); i++)
+		CHECK(a, MM_EXCLUSIVE, t[i].page_maps + t->leaf_maps <= 1 ||
+		      !PageAnonExclusive(folio_page(folio, i)), "pfn %" PRIu64
+		      " is exclusive, and mapped by %u PTEs and %u leaves",
+		      folio_pfn(folio) + i, t[i].page_maps, t->leaf_maps);
+}
+
+static bool count_entries(struct folio *folio, struct vm_area_struct *vma,
+			  pf_addr_t address, void *arg)
+{
+	DEFINE_FOLIO_VMA_WALK(pvmw, folio, vma, address);
+	u32 *found = arg;
+
+	while (page_vma_mapped_walk(&pvmw))
+		++*found;
+	return true;
+}
+
+static void check_rmap(struct audit *a, struct folio *folio)
+{
+	struct rmap_walk_control rwc = { .rmap_one = count_entries };
+	const struct tally *t = tally_of(a, folio);
+	u32 found = 0;
+
+	if (!folio_test_anon(folio))
+		return;
+	rwc.arg = &found;
+	rmap_walk(folio, &rwc);
+	CHECK(a, MM_RMAP, found == t->maps, "pfn %" PRIu64 " is mapped by %u "
+	      "entries, %u were found", folio_pfn(folio), t->maps, found);
+}
+
 /* A living folio, or a free huge page; returns the number of its frames. */
 static unsigned long check_folio(struct audit *a, struct folio *folio)
 {
@@ -639,8 +690,11 @@ static unsigned long check_folio(struct audit *a, struct folio *folio)
 	for (long i = 1; i < nr; i++)
 		CHECK(a, MM_FRAMES, page_folio(folio_page(folio, i)) == folio,
 		      "pfn %" PRIu64 " is no tail", folio_pfn(folio) + i);
-	if (!tally_of(a, folio)->pooled)
-		check_counts(a, folio);
+	if (tally_of(a, folio)->pooled)
+		return nr;
+	check_counts(a, folio);
+	check_sharing(a, folio);
+	check_rmap(a, folio);
 	return nr;
 }
 

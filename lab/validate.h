@@ -18,7 +18,8 @@ enum mm_invariant {
 	MM_DEPOSITS,	/* one spare table for each THP leaf, in its PMD table */
 	MM_ENTRIES,	/* entries lie in areas and permit what those permit */
 	MM_INDEX,	/* an anonymous page is where its folio's index says */
-	MM_EXCLUSIVE,	/* writable or pinned, and anonymous: exclusive */
+	MM_EXCLUSIVE,	/* writable or pinned, and anonymous: exclusive; exclusive:
+			 * mapped by one entry at most */
 	MM_RSS,		/* rss_pages = anonymous pages mapped, but for hugetlb */
 	MM_REFCOUNT,	/* inv_O2 */
 	MM_MAPCOUNT,	/* mapcount = entries that map the folio */
@@ -30,6 +31,7 @@ enum mm_invariant {
 	MM_BUDDIES,	/* two free buddies are merged, CMA not with others */
 	MM_ZONES,	/* tables lie neither in ZONE_MOVABLE nor in CMA */
 	MM_POOLS,	/* pool counts fit lists; reservations fit areas */
+	MM_RMAP,	/* a walk from a folio meets all its entries, once each */
 	MM_FRAMES,	/* each frame is free, a table, or of a living folio */
 };
 

@@ -188,6 +188,17 @@ static inline int folio_mapcount(const struct folio *folio)
 	return atomic_read(&folio->_mapcount);
 }
 
+/* Acquire: what other holders did with the folio is over, see [cow-reuse]. */
+static inline bool folio_is_sole_reference(const struct folio *folio)
+{
+	return smp_load_acquire(&folio->_refcount.counter) == 1;
+}
+
+static inline bool folio_mapped(const struct folio *folio)
+{
+	return folio_mapcount(folio) > 0;
+}
+
 static inline void folio_ref_add(struct folio *folio, int nr)
 {
 	atomic_add(nr, &folio->_refcount);
@@ -216,6 +227,9 @@ void __folio_put(struct folio *folio);
  * folio_put_refs() - drop @refs references; the last one frees the folio
  *
  * Always checked: the count never goes below zero.
+ *
+ * [cow-reuse] use the folio, then drop the reference; paired with
+ * wp_can_reuse_anon_folio() and do_huge_pmd_wp_page()
  */
 static inline void folio_put_refs(struct folio *folio, int refs)
 {

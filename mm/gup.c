@@ -98,6 +98,7 @@ static long gup_no_descriptor(struct vm_area_struct *vma, pf_addr_t address,
 		if (!pte_same(touched, pte))
 			set_pte_at(vma->vm_mm, address, ptep, touched);
 	}
+	note_exit(GUP_SLOW_PTE_NO_DESCRIPTOR);
 	return -EEXIST;
 }
 
@@ -120,22 +121,34 @@ static __always_inline long gup_lookup_pte(struct vm_area_struct *vma,
 		*pagep = pte_page(pte);
 		return 1;
 	}
-	if (!pte_present(pte))
+	if (!pte_present(pte)) {
+		note_exit(pte_none(pte) ? GUP_SLOW_PTE_NONE :
+					  GUP_SLOW_PTE_ABSENT);
 		return pte_none(pte) ? no_page_table(vma, flags) : GUP_FAULT;
-	if (pte_protnone(pte) && !gup_can_follow_protnone(vma, flags))
+	}
+	if (pte_protnone(pte) && !gup_can_follow_protnone(vma, flags)) {
+		note_exit(GUP_SLOW_PTE_HINT);
 		return GUP_FAULT;
+	}
 	page = vm_normal_page(vma, address, pte);
-	if ((flags & FOLL_WRITE) && !can_follow_write_pte(pte, page, vma, flags))
+	if ((flags & FOLL_WRITE) &&
+	    !can_follow_write_pte(pte, page, vma, flags)) {
+		note_exit(GUP_SLOW_PTE_READ_ONLY);
 		return GUP_FAULT;
+	}
 	if (!page) {
-		if (flags & FOLL_DUMP)
+		if (flags & FOLL_DUMP) {
+			note_exit(GUP_SLOW_PTE_DUMP);
 			return -EFAULT;
+		}
 		if (!is_zero_pfn(pte_pfn(pte)))
 			return gup_no_descriptor(vma, address, ptep, pte, flags);
 		page = pte_page(pte);
 	}
-	if (!pte_write(pte) && gup_must_unshare(vma, flags, page))
+	if (!pte_write(pte) && gup_must_unshare(vma, flags, page)) {
+		note_exit(GUP_SLOW_PTE_UNSHARE);
 		return GUP_UNSHARE;
+	}
 	*pagep = page;
 	return 1;
 }
@@ -352,8 +365,10 @@ static long follow_page_pte(struct vm_area_struct *vma, pf_addr_t address,
 	spinlock_t *ptl;
 	pte_t *ptep = pte_offset_map_lock(mm, pmd, address, &ptl);
 
-	if (unlikely(!ptep))
+	if (unlikely(!ptep)) {
+		note_exit(GUP_SLOW_PTE_NO_TABLE);
 		return no_page_table(vma, flags);
+	}
 	do {
 		pte_t pte = ptep_get(ptep + done);
 		struct page **slot = pages ? pages + done : NULL;
@@ -372,8 +387,10 @@ static long follow_page_pte(struct vm_area_struct *vma, pf_addr_t address,
 		else
 			ret = gup_grab_small(machine, page, ptep + done,
 					     nr - done, flags, slot);
-		if (unlikely(ret < 0))
+		if (unlikely(ret < 0)) {
+			note_exit(GUP_SLOW_GRAB_FAILED);
 			break;
+		}
 		if (flags & FOLL_TOUCH)
 			gup_touch_folio(folio, flags, any_clean);
 		uncounted += page == machine->zero_page;
@@ -407,14 +424,23 @@ static long follow_huge_pmd(struct vm_area_struct *vma, pf_addr_t address,
 	long in_leaf = HPAGE_PMD_NR - pte_index(address);
 	int err;
 
-	if ((flags & FOLL_WRITE) && !can_follow_write_pmd(leaf, head, vma, flags))
+	if ((flags & FOLL_WRITE) &&
+	    !can_follow_write_pmd(leaf, head, vma, flags)) {
+		note_exit(GUP_SLOW_PMD_READ_ONLY);
 		return GUP_FAULT;
-	if ((flags & FOLL_DUMP) && is_huge_zero_pmd(leaf))
+	}
+	if ((flags & FOLL_DUMP) && is_huge_zero_pmd(leaf)) {
+		note_exit(GUP_SLOW_PMD_DUMP);
 		return -EFAULT;
-	if (pmd_protnone(leaf) && !gup_can_follow_protnone(vma, flags))
+	}
+	if (pmd_protnone(leaf) && !gup_can_follow_protnone(vma, flags)) {
+		note_exit(GUP_SLOW_PMD_HINT);
 		return GUP_FAULT;
-	if (!pmd_write(leaf) && gup_must_unshare(vma, flags, head))
+	}
+	if (!pmd_write(leaf) && gup_must_unshare(vma, flags, head)) {
+		note_exit(GUP_SLOW_PMD_UNSHARE);
 		return GUP_UNSHARE;
+	}
 	page = head + pte_index(address);
 	nr = min(nr, in_leaf);
 	err = try_grab_folio(folio, nr, flags);
@@ -422,6 +448,7 @@ static long follow_huge_pmd(struct vm_area_struct *vma, pf_addr_t address,
 		return err;
 	if (flags & FOLL_TOUCH)
 		touch_pmd(vma, address, pmd, flags & FOLL_WRITE);
+	note_exit(GUP_SLOW_PMD_LEAF);
 	*pagep = page;
 	return nr;
 }
@@ -436,22 +463,28 @@ static long follow_pmd_mask(struct vm_area_struct *vma, pf_addr_t address,
 	struct page *page = NULL;
 	spinlock_t *ptl;
 
-	if (pmd_none(entry) || !pmd_present(entry))
+	if (pmd_none(entry) || !pmd_present(entry)) {
+		note_exit(GUP_SLOW_PMD_NONE);
 		return no_page_table(vma, flags);
+	}
 	if (likely(!pmd_leaf(entry)))
 		return follow_page_pte(vma, address, pmd, min(nr, in_table),
 				       flags, pages);
-	if (pmd_protnone(entry) && !gup_can_follow_protnone(vma, flags))
+	if (pmd_protnone(entry) && !gup_can_follow_protnone(vma, flags)) {
+		note_exit(GUP_SLOW_PMD_HINT);
 		return no_page_table(vma, flags);
+	}
 
 	ptl = pmd_lock(mm, pmd);
 	entry = pmdp_get(pmd);
 	if (unlikely(!pmd_present(entry))) {
 		spin_unlock(ptl);
+		note_exit(GUP_SLOW_PMD_GONE);
 		return no_page_table(vma, flags);
 	}
 	if (unlikely(!pmd_leaf(entry) || (flags & FOLL_SPLIT_PMD))) {
 		spin_unlock(ptl);
+		note_exit(GUP_SLOW_PMD_SPLIT);
 		split_huge_pmd(vma, pmd, address);
 		if (pte_alloc(mm, pmd))
 			return -ENOMEM;
@@ -479,17 +512,20 @@ static long follow_huge_pud(struct vm_area_struct *vma, pf_addr_t address,
 	struct page *page;
 	int err;
 
-	if ((flags & FOLL_WRITE) && !pud_write(leaf))
+	if (((flags & FOLL_WRITE) && !pud_write(leaf)) || !pud_present(leaf)) {
+		note_exit(GUP_SLOW_PUD_ABSENT);
 		return GUP_FAULT;
-	if (!pud_present(leaf))
-		return GUP_FAULT;
+	}
 	page = pud_page(leaf) + index;
-	if (!pud_write(leaf) && gup_must_unshare(vma, flags, pud_page(leaf)))
+	if (!pud_write(leaf) && gup_must_unshare(vma, flags, pud_page(leaf))) {
+		note_exit(GUP_SLOW_PUD_UNSHARE);
 		return GUP_UNSHARE;
+	}
 	nr = min(nr, HPAGE_PUD_NR - index);
 	err = try_grab_folio(page_folio(page), nr, flags);
 	if (err)
 		return err;
+	note_exit(GUP_SLOW_PUD_LEAF);
 	*pagep = page;
 	return nr;
 }
@@ -514,8 +550,10 @@ static long follow_pud_mask(struct vm_area_struct *vma, pf_addr_t address,
 {
 	pud_t *pudp = pud_offset(p4dp, address), pud = pudp_get(pudp);
 
-	if (unlikely(!pud_present(pud)))
+	if (unlikely(!pud_present(pud))) {
+		note_exit(GUP_SLOW_NO_TABLE);
 		return no_page_table(vma, flags);
+	}
 	if (unlikely(pud_leaf(pud)))
 		return follow_pud_leaf(vma, address, pudp, nr, flags, pages);
 	if (unlikely(pud_bad(pud)))
@@ -529,8 +567,10 @@ static long follow_p4d_mask(struct vm_area_struct *vma, pf_addr_t address,
 {
 	p4d_t *p4dp = p4d_offset(pgdp, address), p4d = p4dp_get(p4dp);
 
-	if (unlikely(!p4d_present(p4d) || p4d_bad(p4d)))
+	if (unlikely(!p4d_present(p4d) || p4d_bad(p4d))) {
+		note_exit(GUP_SLOW_NO_TABLE);
 		return no_page_table(vma, flags);
+	}
 	return follow_pud_mask(vma, address, p4dp, nr, flags, pages);
 }
 
@@ -565,8 +605,10 @@ static long gup_one_step(struct vm_area_struct *vma, pf_addr_t address, long nr,
 		long ret;
 		int err;
 
-		if (fatal_signal_pending(current))
+		if (fatal_signal_pending(current)) {
+			note_exit(GUP_SLOW_SIGNAL);
 			return -EINTR;
+		}
 		cond_resched();
 		ret = follow_page_mask(vma, address, nr, gup_flags, pages);
 		if (likely(ret > 0))
@@ -580,6 +622,13 @@ static long gup_one_step(struct vm_area_struct *vma, pf_addr_t address, long nr,
 		if (err)
 			return err;
 	}
+}
+
+/* How many pages were done before the walk ended or turned. */
+static void note_end(unsigned long done, unsigned long nr_pages)
+{
+	if (done)
+		note_exit(done < nr_pages ? GUP_SLOW_PARTIAL : GUP_SLOW_WHOLE);
 }
 
 long __get_user_pages(struct mm_struct *mm, pf_addr_t start,
@@ -598,13 +647,17 @@ long __get_user_pages(struct mm_struct *mm, pf_addr_t start,
 
 		if (!vma || address >= vma->vm_end) {
 			vma = gup_vma_lookup(mm, address, gup_flags, &err);
-			if (!vma)
+			if (!vma) {
+				note_end(done, nr_pages);
 				return done ? (long)done : err;
+			}
 		}
 		nr = (vma->vm_end - (address & PAGE_MASK)) >> PAGE_SHIFT;
 		nr = min(nr, nr_pages - done);
 		ret = gup_one_step(vma, address, nr, gup_flags,
 				   pages ? pages + done : NULL, locked);
+		if (ret < 0)
+			note_end(done, nr_pages);
 		/* The lock was dropped, or the caller will not wait. */
 		if (ret == -EBUSY || ret == -EAGAIN)
 			return done;
@@ -612,5 +665,6 @@ long __get_user_pages(struct mm_struct *mm, pf_addr_t start,
 			return done ? (long)done : ret;
 		done += ret;
 	}
+	note_end(done, nr_pages);
 	return done;
 }

@@ -80,6 +80,7 @@ struct vm_area_struct *gup_vma_lookup(struct mm_struct *mm, pf_addr_t address,
 	struct vm_area_struct *vma = vma_lookup(mm, address);
 
 	if (!vma) {
+		note_exit(GUP_SLOW_NO_AREA);
 		*err = gup_flags & FOLL_MADV_POPULATE ? -ENOMEM : -EFAULT;
 		fail(*err, "nothing is mapped at %#" PRIx64, address, 0, 0);
 		return NULL;
@@ -87,6 +88,7 @@ struct vm_area_struct *gup_vma_lookup(struct mm_struct *mm, pf_addr_t address,
 	*err = check_vma_flags(vma, gup_flags);
 	if (!*err)
 		return vma;
+	note_exit(GUP_SLOW_AREA_FORBIDS);
 	if (gup_flags & FOLL_MADV_POPULATE)
 		*err = -EINVAL;
 	fail(*err, "the area at %#" PRIx64 " (flags %#" PRIx64 ") does not "
@@ -192,26 +194,33 @@ int faultin_page(struct vm_area_struct *vma, pf_addr_t address,
 	vm_fault_t ret;
 	int err;
 
-	if (flags & FOLL_NOFAULT)
+	if (flags & FOLL_NOFAULT) {
+		note_exit(GUP_SLOW_FAULT_FORBIDDEN);
 		return fail(-EFAULT, "%#" PRIx64 " would need a fault", address,
 			    0, 0);
+	}
 	ret = handle_mm_fault(vma, address, gup_fault_flags(flags, unshare),
 			      NULL);
 	if (ret & VM_FAULT_COMPLETED) {
+		note_exit(GUP_SLOW_FAULT_COMPLETED);
 		*locked = 0;
 		return -EAGAIN;
 	}
 	if (ret & VM_FAULT_ERROR) {
+		note_exit(GUP_SLOW_FAULT_ERROR);
 		err = vm_fault_to_errno(ret, flags);
 		BUG_ON(!err);
 		return fail(err, "the fault at %#" PRIx64 " ended with %#"
 			    PRIx64, address, ret, 0);
 	}
 	if (ret & VM_FAULT_RETRY) {
+		note_exit(flags & FOLL_NOWAIT ? GUP_SLOW_FAULT_NO_WAIT :
+						GUP_SLOW_FAULT_RETRY);
 		if (!(flags & FOLL_NOWAIT))
 			*locked = 0;
 		return -EBUSY;
 	}
+	note_exit(GUP_SLOW_FAULT_WALK_AGAIN);
 	return 0;
 }
 
@@ -237,12 +246,16 @@ static long gup_retry_one(gup_walk_fn walk, struct mm_struct *mm,
 	long ret;
 
 	for (;;) {
-		if (gup_signal_pending(flags))
+		if (gup_signal_pending(flags)) {
+			note_exit(GUP_SLOW_RETRY_SIGNAL);
 			return fail(-EINTR, "a signal ended the wait for %#"
 				    PRIx64, address, 0, 0);
-		if (mmap_read_lock_killable(mm))
+		}
+		if (mmap_read_lock_killable(mm)) {
+			note_exit(GUP_SLOW_RETRY_KILLED);
 			return fail(-EINTR, "killed while waiting for mmap_lock",
 				    0, 0, 0);
+		}
 		*locked = 1;
 		ret = walk(mm, address, 1, flags | FOLL_TRIED, pages, locked);
 		if (*locked)
@@ -262,9 +275,11 @@ long gup_locked_loop(gup_walk_fn walk, struct mm_struct *mm, pf_addr_t start,
 	if (!nr_pages)
 		return 0;
 	if (!*locked) {
-		if (mmap_read_lock_killable(mm))
+		if (mmap_read_lock_killable(mm)) {
+			note_exit(GUP_SLOW_KILLED_AT_LOCK);
 			return fail(-EAGAIN, "killed while waiting for "
 				    "mmap_lock", 0, 0, 0);
+		}
 		must_unlock = true;
 		*locked = 1;
 	} else {
@@ -285,8 +300,10 @@ long gup_locked_loop(gup_walk_fn walk, struct mm_struct *mm, pf_addr_t start,
 		    (unsigned long)done == nr_pages)
 			break;
 		must_unlock = true;
+		note_exit(GUP_SLOW_LOCK_DROPPED);
 		ret = gup_retry_one(walk, mm, start + done * PAGE_SIZE,
 				    pages ? pages + done : NULL, locked, flags);
+		note_exit(ret > 0 ? GUP_SLOW_RETRIED : GUP_SLOW_RETRY_ENDED);
 		if (ret <= 0)
 			break;
 		done += ret;

@@ -8,6 +8,7 @@
 #ifndef MM_GUP_INTERNAL_H
 #define MM_GUP_INTERNAL_H
 
+#include "host/exits.h"
 #include "mm/gup.h"
 
 #include <errno.h>

@@ -23,6 +23,7 @@
 #include "mm/gup_longterm.h"
 
 #include "host/errtext.h"
+#include "host/exits.h"
 #include "mm/gfp.h"
 #include "mm/hugetlb.h"
 #include "mm/swap.h"
@@ -170,6 +171,7 @@ int migrate_longterm_unpinnable_folios(struct list_head *list,
 {
 	int err = name_the_frame(pofs);
 
+	note_exit(GUP_SLOW_UNPINNABLE);
 	pofs_unpin(pofs);
 	putback_movable_pages(list);
 	return err;

@@ -18,6 +18,7 @@
 #include "mm/rmap.h"
 #include "mm/swap.h"
 
+#include <errno.h>
 #include <string.h>
 
 unsigned long thp_orders(struct vm_area_struct *vma, pf_addr_t address)
@@ -137,8 +138,10 @@ vm_fault_t do_huge_pmd_anonymous_page(struct vm_fault *vmf)
 {
 	const bool zero = !(vmf->flags & FAULT_FLAG_WRITE) &&
 			  current->machine->use_huge_zero;
-	struct page *table = pte_alloc_one(vmf->vma->vm_mm);
+	struct page *table;
 
+	anon_vma_prepare(vmf->vma);
+	table = pte_alloc_one(vmf->vma->vm_mm);
 	if (!table)
 		return VM_FAULT_OOM;
 	return zero ? map_huge_zero(vmf, table) : map_anon_thp(vmf, table);
@@ -163,13 +166,17 @@ static bool huge_pmd_can_reuse(struct folio *folio)
 		return true;
 	if (!folio_trylock(folio))
 		return false;
-	reuse = folio_ref_count(folio) == 1;
+	reuse = folio_is_sole_reference(folio);
 	folio_unlock(folio);
 	if (reuse)
 		SetPageAnonExclusive(&folio->page);
 	return reuse;
 }
 
+/*
+ * [cow-reuse] see that nobody else has a reference, then let the user store;
+ * paired with folio_put_refs()
+ */
 vm_fault_t do_huge_pmd_wp_page(struct vm_fault *vmf)
 {
 	const bool unshare = vmf->flags & FAULT_FLAG_UNSHARE;
@@ -297,6 +304,59 @@ void split_huge_pmd_at(struct vm_area_struct *vma, pf_addr_t address)
 	pmd = mm_find_pmd(vma->vm_mm, address);
 	if (pmd && pmd_trans_huge(pmdp_get(pmd)))
 		split_huge_pmd(vma, pmd, address);
+}
+
+/*
+ * Return: 0; -ENOMEM; -EAGAIN if the leaf had to be split: PTEs are to be copied.
+ *
+ * Limit: a leaf that is not present is not copied; the engine makes none, but
+ * for the moment of a split.
+ */
+int copy_huge_pmd(pmd_t *dst_pmd, pmd_t *src_pmd, pf_addr_t addr,
+		  struct vm_area_struct *dst_vma,
+		  struct vm_area_struct *src_vma)
+{
+	struct mm_struct *dst_mm = dst_vma->vm_mm, *src_mm = src_vma->vm_mm;
+	struct page *table;
+	struct folio *folio;
+	spinlock_t *dst_ptl, *src_ptl;
+	pmd_t leaf;
+
+	/* A file's pages are faulted in again. */
+	if (!vma_is_anonymous(dst_vma))
+		return 0;
+	table = pte_alloc_one(dst_mm);
+	if (!table)
+		return -ENOMEM;
+	dst_ptl = pmd_lock(dst_mm, dst_pmd);
+	src_ptl = pmd_lockptr(src_mm, src_pmd);
+	spin_lock_nested(src_ptl, SUBCLASS_NESTED);
+	leaf = pmdp_get(src_pmd);
+	folio = page_folio(pmd_page(leaf));
+	folio_get(folio);
+	if (!is_huge_zero_pmd(leaf)) {
+		if (folio_try_dup_anon_rmap_pmd(folio, pmd_page(leaf), src_vma))
+			goto out_split;
+		atomic64_add(HPAGE_PMD_NR, &dst_mm->rss_pages);
+	}
+	pgtable_trans_huge_deposit(dst_mm, dst_pmd, table);
+	leaf = pmd_wrprotect(leaf);
+	set_pmd_at(src_mm, addr, src_pmd, leaf);
+	if (!userfaultfd_wp(dst_vma))
+		leaf = pmd_clear_uffd_wp(leaf);
+	set_pmd_at(dst_mm, addr, dst_pmd, pmd_mkold(leaf));
+	spin_unlock(src_ptl);
+	spin_unlock(dst_ptl);
+	return 0;
+
+out_split:
+	/* Pinned: page by page, and the child gets copies. */
+	spin_unlock(src_ptl);
+	spin_unlock(dst_ptl);
+	folio_put(folio);
+	pte_free(dst_mm, table);
+	split_huge_pmd(src_vma, src_pmd, addr);
+	return -EAGAIN;
 }
 
 bool zap_huge_pmd(struct vm_area_struct *vma, pmd_t *pmd)

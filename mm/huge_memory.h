@@ -35,6 +35,11 @@ void split_huge_pmd(struct vm_area_struct *vma, pmd_t *pmd, pf_addr_t address);
 /* split_huge_pmd_at() - the leaf that @address lies inside of, if any */
 void split_huge_pmd_at(struct vm_area_struct *vma, pf_addr_t address);
 
+/* copy_huge_pmd() - fork's part of one leaf.  Source: mm/huge_memory.c */
+int __must_check copy_huge_pmd(pmd_t *dst_pmd, pmd_t *src_pmd, pf_addr_t addr,
+			       struct vm_area_struct *dst_vma,
+			       struct vm_area_struct *src_vma);
+
 /* zap_huge_pmd(), change_huge_pmd() - false if it is no leaf any more */
 bool zap_huge_pmd(struct vm_area_struct *vma, pmd_t *pmd);
 bool change_huge_pmd(struct vm_area_struct *vma, pmd_t *pmd, pgprot_t prot);

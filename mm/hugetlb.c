@@ -7,11 +7,16 @@
  * 3. AnonExclusive of the head page speaks for the whole page.
  * 4. The entry of a place appears, goes, or changes its page under the place's
  *    lock, so that a reservation and what became of it change together.
+ *    Relatives share the lock of a place: who maps a page changes under it too.
+ *    Fork needs it not: it works with the anon_vma's lock held, as does who
+ *    takes a page away from a relative.
+ * 5. Reservations belong to the address space that mapped the area, not to its
+ *    children.
  *
- * Locks: the place's lock (machine->hugetlb_fault), page-table lock, then
- * hstate->lock.
+ * Locks: the place's lock (machine->hugetlb_fault), the anon_vma's lock,
+ * page-table lock, then hstate->lock.
  */
-#include "mm/hugetlb.h"
+#include "mm/hugetlb_internal.h"
 
 #include "host/errtext.h"
 #include "mm/gfp.h"
@@ -209,13 +214,16 @@ void hugetlb_share(struct vm_area_struct *upper, struct vm_area_struct *vma)
 {
 	upper->hstate = vma->hstate;
 	upper->resv = vma->resv;
+	upper->resv_unmapped = READ_ONCE(vma->resv_unmapped);
 	if (vma->resv)
 		atomic_inc(&vma->resv->users);
 }
 
 void hugetlb_drop_share(struct vm_area_struct *vma)
 {
-	if (vma->resv && atomic_dec_and_test(&vma->resv->users))
+	if (!vma->resv)
+		return;
+	if (atomic_dec_and_test(&vma->resv->users))
 		kfree(vma->resv);
 	vma->resv = NULL;
 }
@@ -250,8 +258,11 @@ void hugetlb_close(struct vm_area_struct *vma)
 /* Does the place still have its reservation?  Marks it used. */
 static bool use_reservation(struct vm_area_struct *vma, pf_addr_t address)
 {
-	unsigned long i = place_of(vma, address);
+	unsigned long i;
 
+	if (!vma->resv)
+		return false;
+	i = place_of(vma, address);
 	return !test_and_set_bit(i % WORD_BITS,
 				 &vma->resv->used[i / WORD_BITS]);
 }
@@ -263,8 +274,8 @@ static void unuse_reservation(struct vm_area_struct *vma, pf_addr_t address)
 	clear_bit(i % WORD_BITS, &vma->resv->used[i / WORD_BITS]);
 }
 
-static struct folio *alloc_hugetlb_folio(struct vm_area_struct *vma,
-					 pf_addr_t address)
+struct folio *alloc_hugetlb_folio(struct vm_area_struct *vma,
+				  pf_addr_t address)
 {
 	const bool reserved = use_reservation(vma, address);
 	struct folio *folio = dequeue(hstate_vma(vma), reserved);
@@ -284,8 +295,9 @@ static void put_mapped(struct vm_area_struct *vma, pf_addr_t address,
 {
 	if (!atomic_dec_and_test(&folio->_refcount))
 		return;
-	unuse_reservation(vma, address);
-	release_folio(folio, true);
+	if (vma->resv)
+		unuse_reservation(vma, address);
+	release_folio(folio, vma->resv != NULL);
 }
 
 /*
@@ -295,11 +307,11 @@ static void put_mapped(struct vm_area_struct *vma, pf_addr_t address,
 static struct rw_semaphore *lock_place(struct vm_area_struct *vma,
 				       pf_addr_t address)
 {
-	struct mm_struct *mm = vma->vm_mm;
-	u64 nr = (address >> huge_page_shift(hstate_vma(vma))) +
-		 (uintptr_t)mm / sizeof(*mm);
+	struct anon_vma *anon_vma = vma->vm_mm->anon_vma;
+	u64 nr = (linear_page_index(vma, address) >> hstate_vma(vma)->order) +
+		 (uintptr_t)anon_vma / sizeof(*anon_vma);
 	struct rw_semaphore *lock =
-		&mm->machine->hugetlb_fault[nr % HUGETLB_FAULT_LOCKS];
+		&vma->vm_mm->machine->hugetlb_fault[nr % HUGETLB_FAULT_LOCKS];
 
 	down_write(lock);
 	return lock;
@@ -307,60 +319,32 @@ static struct rw_semaphore *lock_place(struct vm_area_struct *vma,
 
 /* ---- leaves ----------------------------------------------------------- */
 
-/* PMD and PUD leaves have the same bits, so one pair of names serves both. */
-static pmd_t *find_leaf(struct vm_area_struct *vma, pf_addr_t address)
+pmd_t *hugetlb_find_leaf(struct vm_area_struct *vma, pf_addr_t address)
 {
 	if (hstate_vma(vma)->order == HPAGE_PUD_ORDER)
 		return (pmd_t *)mm_find_pud(vma->vm_mm, address);
 	return mm_find_pmd(vma->vm_mm, address);
 }
 
-static pmd_t *alloc_leaf(struct vm_area_struct *vma, pf_addr_t address)
+pmd_t *hugetlb_alloc_leaf(struct vm_area_struct *vma, pf_addr_t address)
 {
 	if (hstate_vma(vma)->order == HPAGE_PUD_ORDER)
 		return (pmd_t *)mm_alloc_pud(vma->vm_mm, address);
 	return mm_alloc_pmd(vma->vm_mm, address);
 }
 
-static spinlock_t *leaf_lockptr(pmd_t *leaf)
-{
-	return &virt_to_page(leaf)->ptl;
-}
-
-static spinlock_t *leaf_lock(pmd_t *leaf)
-{
-	spinlock_t *ptl = leaf_lockptr(leaf);
-
-	spin_lock(ptl);
-	return ptl;
-}
-
-static pmd_t new_leaf(struct vm_area_struct *vma, struct folio *folio,
-		      bool writable)
-{
-	pmd_t entry = pmd_mkyoung(mk_pmd(&folio->page, vma->vm_page_prot));
-
-	if (writable)
-		entry = maybe_pmd_mkwrite(pmd_mkdirty(entry), vma);
-	return pmd_mkhuge(entry);
-}
-
-static void add_anon_rmap(struct folio *folio, struct vm_area_struct *vma,
-			  pf_addr_t address)
-{
-	folio->index = linear_page_index(vma, address);
-	WRITE_ONCE(folio->mapping, (struct address_space *)PAGE_MAPPING_ANON);
-	SetPageAnonExclusive(&folio->page);
-	atomic_set(&folio->_mapcount, 1);
-}
-
 /* The leaf is empty, and stays so while the place is locked. */
 static vm_fault_t hugetlb_no_page(struct vm_area_struct *vma, pmd_t *leaf,
 				  pf_addr_t address, bool write)
 {
-	struct folio *folio = alloc_hugetlb_folio(vma, address);
+	struct folio *folio;
 	spinlock_t *ptl;
 
+	/* A new page would look as if the bytes of the old one were lost. */
+	if (READ_ONCE(vma->resv_unmapped))
+		return VM_FAULT_SIGBUS;
+	anon_vma_prepare(vma);
+	folio = alloc_hugetlb_folio(vma, address);
 	/* An empty pool is a bus error, not a lack of memory. */
 	if (!folio)
 		return VM_FAULT_SIGBUS;
@@ -368,64 +352,10 @@ static vm_fault_t hugetlb_no_page(struct vm_area_struct *vma, pmd_t *leaf,
 		memset(page_address(&folio->page), 0,
 		       huge_page_size(hstate_vma(vma)));
 	__folio_set_uptodate(folio);
-	ptl = leaf_lock(leaf);
-	add_anon_rmap(folio, vma, address);
-	set_pmd_at(vma->vm_mm, address, leaf, new_leaf(vma, folio, write));
-	spin_unlock(ptl);
-	return 0;
-}
-
-static void copy_huge(struct folio *to, struct folio *from)
-{
-	if (!page_machine(&to->page)->metadata_only)
-		memcpy(page_address(&to->page), page_address(&from->page),
-		       PAGE_SIZE << to->order);
-}
-
-/*
- * Copy what a read-only leaf maps.  The leaf's lock is held on entry, dropped
- * on return; the place's lock keeps @old mapped in between.
- */
-static vm_fault_t hugetlb_copy(struct vm_area_struct *vma, pmd_t *leaf,
-			       struct folio *old, pf_addr_t address,
-			       bool unshare, spinlock_t *ptl)
-{
-	struct folio *new;
-
-	spin_unlock(ptl);
-	new = alloc_hugetlb_folio(vma, address);
-	if (!new)
-		return VM_FAULT_SIGBUS;
-	copy_huge(new, old);
-	__folio_set_uptodate(new);
-	spin_lock(ptl);
-	add_anon_rmap(new, vma, address);
-	set_pmd_at(vma->vm_mm, address, leaf, new_leaf(vma, new, !unshare));
-	atomic_dec(&old->_mapcount);
-	spin_unlock(ptl);
-	folio_put(old);
-	return 0;
-}
-
-/*
- * Write or unshare fault on a read-only leaf.  Who else has a reference is not
- * asked: the last mapping reuses the page.
- */
-static vm_fault_t hugetlb_wp(struct vm_area_struct *vma, pmd_t *leaf,
-			     pf_addr_t address, bool unshare)
-{
-	spinlock_t *ptl = leaf_lock(leaf);
-	pmd_t entry = pmdp_get(leaf);
-	struct folio *folio;
-
-	folio = page_folio(pmd_page(entry));
-	if (!PageAnonExclusive(&folio->page) && folio_mapcount(folio) != 1)
-		return hugetlb_copy(vma, leaf, folio, address, unshare, ptl);
-	SetPageAnonExclusive(&folio->page);
-	if (!unshare)
-		set_pmd_at(vma->vm_mm, address, leaf,
-			   maybe_pmd_mkwrite(pmd_mkdirty(pmd_mkyoung(entry)),
-					     vma));
+	ptl = hugetlb_leaf_lock(leaf);
+	hugetlb_add_new_anon_rmap(folio, vma, address);
+	set_pmd_at(vma->vm_mm, address, leaf,
+		   hugetlb_new_leaf(vma, folio, write));
 	spin_unlock(ptl);
 	return 0;
 }
@@ -434,7 +364,7 @@ static vm_fault_t hugetlb_wp(struct vm_area_struct *vma, pmd_t *leaf,
 static void hugetlb_touch(struct vm_area_struct *vma, pmd_t *leaf,
 			  pf_addr_t address, bool write)
 {
-	spinlock_t *ptl = leaf_lock(leaf);
+	spinlock_t *ptl = hugetlb_leaf_lock(leaf);
 
 	touch_pmd(vma, address, leaf, write);
 	spin_unlock(ptl);
@@ -450,7 +380,7 @@ vm_fault_t hugetlb_fault(struct vm_area_struct *vma, pf_addr_t address,
 	pmd_t *leaf, entry;
 
 	address = ALIGN_DOWN(address, huge_page_size(hstate_vma(vma)));
-	leaf = alloc_leaf(vma, address);
+	leaf = hugetlb_alloc_leaf(vma, address);
 	if (!leaf)
 		return VM_FAULT_OOM;
 	place = lock_place(vma, address);
@@ -477,13 +407,13 @@ const struct vm_operations_struct hugetlb_vm_ops = {
 
 static void unmap_place(struct vm_area_struct *vma, pf_addr_t address)
 {
-	pmd_t *leaf = find_leaf(vma, address), entry;
+	pmd_t *leaf = hugetlb_find_leaf(vma, address), entry;
 	struct folio *folio;
 	spinlock_t *ptl;
 
 	if (!leaf || pmd_none(pmdp_get(leaf)))
 		return;
-	ptl = leaf_lock(leaf);
+	ptl = hugetlb_leaf_lock(leaf);
 	entry = pmdp_huge_get_and_clear(vma->vm_mm, address, leaf);
 	folio = page_folio(pmd_page(entry));
 	atomic_dec(&folio->_mapcount);
@@ -509,12 +439,12 @@ void hugetlb_change_protection(struct vm_area_struct *vma, pf_addr_t start,
 	const u64 size = huge_page_size(hstate_vma(vma));
 
 	for (pf_addr_t at = start; at < end; at += size) {
-		pmd_t *leaf = find_leaf(vma, at), entry;
+		pmd_t *leaf = hugetlb_find_leaf(vma, at), entry;
 		spinlock_t *ptl;
 
 		if (!leaf)
 			continue;
-		ptl = leaf_lock(leaf);
+		ptl = hugetlb_leaf_lock(leaf);
 		entry = pmdp_get(leaf);
 		if (pmd_leaf(entry))
 			set_pmd_at(vma->vm_mm, at, leaf,
@@ -526,7 +456,8 @@ void hugetlb_change_protection(struct vm_area_struct *vma, pf_addr_t start,
 static void move_leaf(struct mm_struct *mm, pmd_t *from, pmd_t *to,
 		      pf_addr_t new)
 {
-	spinlock_t *a = leaf_lockptr(from), *b = leaf_lockptr(to);
+	spinlock_t *a = hugetlb_leaf_lockptr(from);
+	spinlock_t *b = hugetlb_leaf_lockptr(to);
 	pmd_t entry;
 
 	spin_lock_two(a, b);
@@ -544,14 +475,19 @@ int hugetlb_move(struct vm_area_struct *from, struct vm_area_struct *to,
 
 	/* All tables first: then nothing can go wrong half-way. */
 	for (u64 done = 0; done < length; done += size)
-		if (find_leaf(from, old + done) && !alloc_leaf(to, new + done))
+		if (hugetlb_find_leaf(from, old + done) &&
+		    !hugetlb_alloc_leaf(to, new + done))
 			return -ENOMEM;
+	/* The entries move at once for a walk from a folio. */
+	anon_vma_lock_write(from->vm_mm->anon_vma);
 	for (u64 done = 0; done < length; done += size) {
-		pmd_t *leaf = find_leaf(from, old + done);
+		pmd_t *leaf = hugetlb_find_leaf(from, old + done);
 
 		if (leaf)
-			move_leaf(from->vm_mm, leaf, find_leaf(to, new + done),
+			move_leaf(from->vm_mm, leaf,
+				  hugetlb_find_leaf(to, new + done),
 				  new + done);
 	}
+	anon_vma_unlock_write(from->vm_mm->anon_vma);
 	return 0;
 }

@@ -69,6 +69,13 @@ static inline bool hugetlb_aligned(const struct vm_area_struct *vma,
 	return IS_ALIGNED(address, huge_page_size(hstate_vma(vma)));
 }
 
+/*
+ * hugetlb_find_leaf() - the entry of @address, or NULL without a table
+ *
+ * PMD and PUD leaves have the same bits, so one type serves both.
+ */
+pmd_t *hugetlb_find_leaf(struct vm_area_struct *vma, pf_addr_t address);
+
 vm_fault_t hugetlb_fault(struct vm_area_struct *vma, pf_addr_t address,
 			 unsigned int flags);
 /* The following take ranges of whole huge pages. */
@@ -79,6 +86,18 @@ void hugetlb_change_protection(struct vm_area_struct *vma, pf_addr_t start,
 int __must_check hugetlb_move(struct vm_area_struct *from,
 			      struct vm_area_struct *to, pf_addr_t old,
 			      pf_addr_t new, u64 length);
+
+/*
+ * copy_hugetlb_page_range() - fork's part of a whole area
+ *
+ * A page that may be pinned is copied, without a reservation.
+ * Return: 0; -ENOMEM, also for an empty pool or a poisoned page.
+ * Context: mmap_lock of both and the anon_vma's lock for write;
+ * write_protect_seq of the source.
+ * Source: mm/hugetlb.c:copy_hugetlb_page_range()
+ */
+int __must_check copy_hugetlb_page_range(struct vm_area_struct *dst_vma,
+					 struct vm_area_struct *src_vma);
 
 /* free_huge_folio() - the last reference is gone: back to the pool */
 void free_huge_folio(struct folio *folio);

@@ -32,6 +32,36 @@ static int advise_flags(struct vm_area_struct **vma, pf_addr_t start,
 	return 0;
 }
 
+/* What fork is to make of the area. */
+static int advise_fork(struct vm_area_struct **vma, pf_addr_t start,
+		       pf_addr_t end, int advice)
+{
+	vm_flags_t flags = (*vma)->vm_flags;
+	int err;
+
+	if ((advice == MADV_DOFORK && (flags & VM_IO)) ||
+	    (advice == MADV_WIPEONFORK &&
+	     ((flags & VM_SHARED) || !vma_is_anonymous(*vma))))
+		return fail(-EINVAL, "the area at %#" PRIx64
+			    " cannot be treated so at fork", (*vma)->vm_start,
+			    0, 0);
+	if (advice == MADV_DONTFORK)
+		flags |= VM_DONTCOPY;
+	else if (advice == MADV_DOFORK)
+		flags &= ~VM_DONTCOPY;
+	else if (advice == MADV_WIPEONFORK)
+		flags |= VM_WIPEONFORK;
+	else
+		flags &= ~VM_WIPEONFORK;
+	if (flags == (*vma)->vm_flags)
+		return 0;
+	err = vma_modify_flags(vma, start, end, flags);
+	/* -ENOMEM means a hole here. */
+	return err == -ENOMEM ?
+	       fail(-EAGAIN, "no memory, or too many areas, to cut the area at %#"
+		    PRIx64, start, 0, 0) : err;
+}
+
 static int advise_vma(struct vm_area_struct *vma, pf_addr_t start,
 		      pf_addr_t end, int advice)
 {
@@ -51,6 +81,11 @@ static int advise_vma(struct vm_area_struct *vma, pf_addr_t start,
 	case MADV_NOHUGEPAGE:
 		return advise_flags(&vma, start, end, VM_NOHUGEPAGE,
 				    VM_HUGEPAGE);
+	case MADV_DONTFORK:
+	case MADV_DOFORK:
+	case MADV_WIPEONFORK:
+	case MADV_KEEPONFORK:
+		return advise_fork(&vma, start, end, advice);
 	default:
 		return 0;
 	}
@@ -127,6 +162,8 @@ static bool advice_known(int advice)
 {
 	return advice == MADV_NORMAL || advice == MADV_DONTNEED ||
 	       advice == MADV_HUGEPAGE || advice == MADV_NOHUGEPAGE ||
+	       advice == MADV_DONTFORK || advice == MADV_DOFORK ||
+	       advice == MADV_WIPEONFORK || advice == MADV_KEEPONFORK ||
 	       advice == MADV_POPULATE_READ || advice == MADV_POPULATE_WRITE;
 }
 

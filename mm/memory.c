@@ -35,10 +35,13 @@ static void set_new_ptes(struct vm_fault *vmf, pf_addr_t address, pte_t *ptep,
 			   __pte(pte_val(pte) + i * PAGE_SIZE));
 }
 
-static void copy_bytes(struct page *to, struct page *from)
+unsigned long copy_mc_user_highpage(struct page *to, struct page *from)
 {
+	if (unlikely(PageHWPoison(from)))
+		return PAGE_SIZE;
 	if (!page_machine(to)->metadata_only)
 		memcpy(page_address(to), page_address(from), PAGE_SIZE);
+	return 0;
 }
 
 static gfp_t gfp_zeroed(void)
@@ -125,6 +128,7 @@ static vm_fault_t do_anonymous_page(struct vm_fault *vmf)
 	if (!(vmf->flags & FAULT_FLAG_WRITE))
 		return map_zero_page(vmf);
 
+	anon_vma_prepare(vma);
 	folio = alloc_anon_folio(vmf);
 	if (!folio)
 		return VM_FAULT_OOM;
@@ -244,6 +248,9 @@ static vm_fault_t do_numa_page(struct vm_fault *vmf)
  *
  * Only a small one with no reference beside this mapping's.  The LRU batch's
  * reference does not count, so it is drained before judging.
+ *
+ * [cow-reuse] see that nobody else has a reference, then let the user store;
+ * paired with folio_put_refs()
  * Source: mm/memory.c:wp_can_reuse_anon_folio()
  */
 static bool wp_can_reuse_anon_folio(struct folio *folio)
@@ -256,7 +263,7 @@ static bool wp_can_reuse_anon_folio(struct folio *folio)
 		lru_add_drain();
 	if (folio_ref_count(folio) > 1 || !folio_trylock(folio))
 		return false;
-	reuse = folio_ref_count(folio) == 1;
+	reuse = folio_is_sole_reference(folio);
 	folio_unlock(folio);
 	return reuse;
 }
@@ -296,13 +303,17 @@ static vm_fault_t wp_page_copy(struct vm_fault *vmf, struct page *old)
 {
 	struct vm_area_struct *vma = vmf->vma;
 	struct folio *new, *old_folio = old ? page_folio(old) : NULL;
+	vm_fault_t ret = VM_FAULT_OOM;
 	bool mapped = false;
 
+	anon_vma_prepare(vma);
 	new = folio_alloc(old ? GFP_HIGHUSER_MOVABLE : gfp_zeroed(), 0);
 	if (!new)
 		goto out_put_old;
-	if (old)
-		copy_bytes(&new->page, old);
+	ret = VM_FAULT_HWPOISON;
+	if (old && copy_mc_user_highpage(&new->page, old))
+		goto out_put_new;
+	ret = 0;
 	__folio_set_uptodate(new);
 
 	vmf->pte = pte_offset_map_lock(vma->vm_mm, vmf->pmd, vmf->address,
@@ -320,12 +331,13 @@ static vm_fault_t wp_page_copy(struct vm_fault *vmf, struct page *old)
 		pte_unmap_unlock(vmf->pte, vmf->ptl);
 	if (mapped && old)
 		folio_put(old_folio);	/* the mapping's */
+out_put_new:
 	if (!mapped)
 		folio_put(new);
 out_put_old:
 	if (old)
 		folio_put(old_folio);
-	return new ? 0 : VM_FAULT_OOM;
+	return ret;
 }
 
 /*

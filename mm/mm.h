@@ -19,6 +19,23 @@
 
 int __must_check mm_create(struct machine *machine, struct mm_struct **out);
 /*
+ * dup_mm() - a copy of an address space, as fork() makes it (fork.c)
+ *
+ * Private memory is shared until one side writes; a page of @oldmm that may be
+ * pinned stays its own, and the copy gets the bytes at once.  The new mm has
+ * pinned nothing, and nothing of it is locked.
+ *
+ * Context: takes mmap_lock for write.
+ * Return: 0; -ENOMEM; -EINTR for a fatal signal.  On failure there is no new
+ * mm, and @oldmm has what it had: some of its pages may be write-protected, or
+ * mapped by PTEs.
+ * Owner: the caller, who calls mm_destroy().
+ * Source: kernel/fork.c:dup_mm()
+ */
+int __must_check dup_mm(struct mm_struct *oldmm, struct mm_struct **out);
+/* mm_alloc() - an empty one of the family @anon_vma; NULL: a family of its own */
+struct mm_struct *mm_alloc(struct machine *machine, struct anon_vma *anon_vma);
+/*
  * mm_destroy() - unmap everything and free the address space
  *
  * Context: no other call on it is running.  Pages got or pinned survive.
@@ -128,6 +145,9 @@ void vm_area_free(struct vm_area_struct *vma);
 void vma_link(struct mm_struct *mm, struct vm_area_struct *vma);
 void vma_unlink(struct mm_struct *mm, struct vm_area_struct *vma);
 void vma_set_flags(struct vm_area_struct *vma, vm_flags_t flags);
+/* vma_set_range() - Context: also the anon_vma's lock for write */
+void vma_set_range(struct vm_area_struct *vma, pf_addr_t start, pf_addr_t end,
+		   pgoff_t pgoff);
 
 /*
  * split_vma() - cut an area in two at @address
@@ -192,8 +212,12 @@ int __must_check do_mremap(struct mm_struct *mm, pf_addr_t old_address,
 enum madvice {		/* values of Linux's MADV_* */
 	MADV_NORMAL = 0,
 	MADV_DONTNEED = 4,
+	MADV_DONTFORK = 10,
+	MADV_DOFORK = 11,
 	MADV_HUGEPAGE = 14,
 	MADV_NOHUGEPAGE = 15,
+	MADV_WIPEONFORK = 18,
+	MADV_KEEPONFORK = 19,
 	MADV_POPULATE_READ = 22,
 	MADV_POPULATE_WRITE = 23,
 };
@@ -249,6 +273,14 @@ vm_normal_page(struct vm_area_struct *vma __maybe_unused,
 	return pte_page(pte);
 }
 
+/*
+ * copy_mc_user_highpage() - the bytes of one page
+ *
+ * Return: bytes that could not be read, because @from is poisoned; 0 is success.
+ */
+unsigned long __must_check copy_mc_user_highpage(struct page *to,
+						 struct page *from);
+
 /* zap_page_range() - drop every page in [start, end) of one area */
 void zap_page_range(struct vm_area_struct *vma, pf_addr_t start, pf_addr_t end);
 
@@ -281,6 +313,11 @@ static inline bool pte_needs_soft_dirty_wp(struct vm_area_struct *vma, pte_t pte
 static inline bool pmd_needs_soft_dirty_wp(struct vm_area_struct *vma, pmd_t pmd)
 {
 	return vma_soft_dirty_enabled(vma) && !pmd_soft_dirty(pmd);
+}
+
+static inline bool userfaultfd_wp(const struct vm_area_struct *vma)
+{
+	return vma->vm_flags & VM_UFFD_WP;
 }
 
 static inline bool userfaultfd_pte_wp(struct vm_area_struct *vma, pte_t pte)

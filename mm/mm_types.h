@@ -26,6 +26,7 @@ struct vm_area_struct;
 struct address_space;
 struct hstate;
 struct hugetlb_resv;
+struct anon_vma;
 
 typedef unsigned long vm_flags_t;
 
@@ -110,7 +111,7 @@ enum pageflags {
 	NR_PAGEFLAGS,
 };
 
-/* mapping of an anonymous folio: this bit, and the anon_vma once there is one */
+/* mapping of an anonymous folio: its anon_vma, and this bit */
 #define PAGE_MAPPING_ANON	1UL
 #define PAGE_MAPPING_MOVABLE	2UL
 #define PAGE_MAPPING_FLAGS	3UL
@@ -131,15 +132,18 @@ enum pageflags {
 #define VM_UFFD_WP	0x00001000UL
 #define VM_LOCKED	0x00002000UL
 #define VM_IO		0x00004000UL
+#define VM_DONTCOPY	0x00020000UL
 #define VM_DONTEXPAND	0x00040000UL
 #define VM_LOCKONFAULT	0x00080000UL
 #define VM_NORESERVE	0x00200000UL
 #define VM_HUGETLB	0x00400000UL
+#define VM_WIPEONFORK	0x02000000UL
 #define VM_SOFTDIRTY	0x08000000UL
 #define VM_MIXEDMAP	0x10000000UL
 #define VM_HUGEPAGE	0x20000000UL
 #define VM_NOHUGEPAGE	0x40000000UL
 #define VM_SHADOW_STACK	(1UL << 37)
+#define VM_LOCKED_MASK	(VM_LOCKED | VM_LOCKONFAULT)
 #define VM_ACCESS_FLAGS	(VM_READ | VM_WRITE | VM_EXEC)
 #define VM_SPECIAL	(VM_IO | VM_DONTEXPAND | VM_PFNMAP | VM_MIXEDMAP)
 
@@ -162,6 +166,14 @@ struct vm_area_struct {
 	const struct vm_operations_struct *vm_ops; /* (C) NULL: anonymous */
 	struct hstate *hstate;			/* (C) VM_HUGETLB: its pool */
 	struct hugetlb_resv *resv;		/* (M) and its reservations */
+	bool resv_unmapped;			/* (A) a page went to who reserved it */
+	/*
+	 * For the walk from a folio to its entries.  The range changes with both
+	 * mmap_lock and the anon_vma's lock held; either is enough to read it.
+	 */
+	struct anon_vma *anon_vma;		/* (A) NULL: maps nothing anonymous */
+	RB_ENTRY(vm_area_struct) rmap_rb;	/* anon_vma->rwsem */
+	pgoff_t rmap_subtree_last;		/* anon_vma->rwsem */
 };
 
 RB_HEAD(vma_tree, vm_area_struct);
@@ -177,6 +189,7 @@ struct mm_struct {
 	pgd_t *pgd;				/* (C) */
 	spinlock_t page_table_lock;		/* the top levels' entries */
 	unsigned long flags;			/* (A) MMF_* bits */
+	struct anon_vma *anon_vma;		/* (C) one for it and its relatives */
 	seqcount_t write_protect_seq;		/* mmap_lock for write: fork is write-protecting */
 	atomic64_t rss_pages;			/* (A) anonymous pages mapped */
 	atomic64_t pgtables;			/* (A) table frames */

@@ -11,37 +11,56 @@
 #include "mm/gfp.h"
 #include "mm/gup.h"
 #include "mm/hugetlb.h"
+#include "mm/rmap.h"
 
 #include <errno.h>
 #include <inttypes.h>
 
 #define STACK_GAP	((pf_addr_t)128 << 20)
 
-int mm_create(struct machine *machine, struct mm_struct **out)
+struct mm_struct *mm_alloc(struct machine *machine, struct anon_vma *anon_vma)
 {
-	struct machine *previous = machine_enter(machine);
 	struct mm_struct *mm = kzalloc(sizeof(*mm));
-	int err = -ENOMEM;
 
 	if (!mm)
-		goto out;
+		return NULL;
 	mm->machine = machine;
 	init_rwsem(&mm->mmap_lock, RANK_MMAP);
 	RB_INIT(&mm->mm_rb);
 	spin_lock_init(&mm->page_table_lock, RANK_PTL);
+	seqcount_init(&mm->write_protect_seq);
 	mm->mmap_base = TASK_CEILING - STACK_GAP;
-	err = pgd_alloc(mm);
-	if (err) {
-		kfree(mm);
-		goto out;
-	}
+	if (anon_vma)
+		get_anon_vma(anon_vma);
+	else
+		anon_vma = anon_vma_alloc();
+	if (!anon_vma)
+		goto err_free;
+	mm->anon_vma = anon_vma;
+	if (pgd_alloc(mm))
+		goto err_put_anon_vma;
 	spin_lock(&machine->lock);
 	list_add_tail(&mm->machine_list, &machine->mm_list);
 	spin_unlock(&machine->lock);
-	*out = mm;
-out:
+	return mm;
+
+err_put_anon_vma:
+	put_anon_vma(anon_vma);
+err_free:
+	kfree(mm);
+	return NULL;
+}
+
+int mm_create(struct machine *machine, struct mm_struct **out)
+{
+	struct machine *previous = machine_enter(machine);
+	struct mm_struct *mm = mm_alloc(machine, NULL);
+
 	machine_leave(previous);
-	return err ? fail(err, "no memory for an address space", 0, 0, 0) : 0;
+	if (!mm)
+		return fail(-ENOMEM, "no memory for an address space", 0, 0, 0);
+	*out = mm;
+	return 0;
 }
 
 void mm_destroy(struct mm_struct *mm)
@@ -60,6 +79,7 @@ void mm_destroy(struct mm_struct *mm)
 	spin_lock(&machine->lock);
 	list_del(&mm->machine_list);
 	spin_unlock(&machine->lock);
+	put_anon_vma(mm->anon_vma);
 	kfree(mm);
 	machine_leave(previous);
 }
@@ -280,6 +300,8 @@ int unmap_region(struct mm_struct *mm, pf_addr_t start, pf_addr_t end)
 		zap_page_range(vma, vma->vm_start, vma->vm_end);
 		hugetlb_close(vma);
 		ceiling = vma->vm_end;
+		/* Before the tables go, which walks from folios still use. */
+		unlink_anon_vmas(vma);
 		vma_unlink(mm, vma);
 		vm_area_free(vma);
 		vma = next;

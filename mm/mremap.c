@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Moving and resizing an area.  Entries move, pages stay: a pin stays coherent.
+ * A walk from a folio meets a moving entry once, since entries move with the
+ * anon_vma's lock held.
  *
- * Locks: mmap_lock for write; of two page tables the lower address first.
+ * Locks: mmap_lock for write, the anon_vma's lock for write; of two page tables
+ * the lower address first.
  * Source: mm/mremap.c
  */
 #include "mm/mm.h"
@@ -11,6 +14,7 @@
 #include "mm/gup.h"
 #include "mm/huge_memory.h"
 #include "mm/hugetlb.h"
+#include "mm/rmap.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -102,6 +106,7 @@ static u64 move_page_tables(struct vm_area_struct *vma, pf_addr_t old,
 {
 	u64 done = 0;
 
+	anon_vma_lock_write(vma->vm_mm->anon_vma);
 	while (done < length) {
 		u64 part = min(PMD_SIZE - ((old + done) & ~PMD_MASK),
 			       PMD_SIZE - ((new + done) & ~PMD_MASK));
@@ -111,6 +116,7 @@ static u64 move_page_tables(struct vm_area_struct *vma, pf_addr_t old,
 			break;
 		done += part;
 	}
+	anon_vma_unlock_write(vma->vm_mm->anon_vma);
 	return done;
 }
 
@@ -148,6 +154,9 @@ static int move_vma(struct remap *r, struct vm_area_struct *vma)
 	new->vm_ops = vma->vm_ops;
 	hugetlb_share(new, vma);
 	new->vm_pgoff = linear_page_index(vma, r->old_address);
+	anon_vma_lock_write(mm->anon_vma);
+	anon_vma_clone(new, vma);
+	anon_vma_unlock_write(mm->anon_vma);
 	vma_link(mm, new);
 	if (is_vm_hugetlb_page(vma)) {
 		done = hugetlb_move(vma, new, r->old_address, r->new_address,
@@ -310,7 +319,10 @@ static int grow(struct remap *r)
 	if (can_grow(r, vma)) {
 		r->new_address = r->old_address;
 		r->locked = vma->vm_flags & VM_LOCKED;
-		vma->vm_end = r->old_address + r->new_length;
+		anon_vma_lock_write(r->mm->anon_vma);
+		vma_set_range(vma, vma->vm_start,
+			      r->old_address + r->new_length, vma->vm_pgoff);
+		anon_vma_unlock_write(r->mm->anon_vma);
 		vma_merge_around(vma);
 		return 0;
 	}

@@ -19,6 +19,7 @@
  */
 #include "mm/gfp.h"
 
+#include "host/poison.h"
 #include "mm/swap.h"
 
 #include <stdlib.h>
@@ -257,10 +258,17 @@ void drain_all_cpu_lists(struct machine *machine)
 		drain_cpu_lists(machine, &machine->cpus[i]);
 }
 
+#ifdef PINFOLD_SCHED
+#define FILL_POISON	0	/* each access is looked at instead */
+#else
+#define FILL_POISON	DEBUG_BUILD
+#endif
+
 /* Debug builds fill freed frames and look for a store at the next use. */
 static void poison_frames(struct page *page, unsigned int order)
 {
-	if (DEBUG_BUILD && !page_machine(page)->metadata_only)
+	host_poison(page_address(page), PAGE_SIZE << order);
+	if (FILL_POISON && !page_machine(page)->metadata_only)
 		memset(page_address(page), PAGE_POISON, PAGE_SIZE << order);
 }
 
@@ -268,7 +276,8 @@ static void check_poison(struct page *page, unsigned int order)
 {
 	const u8 *bytes = page_address(page);
 
-	if (!DEBUG_BUILD || page_machine(page)->metadata_only)
+	host_unpoison(bytes, PAGE_SIZE << order);
+	if (!FILL_POISON || page_machine(page)->metadata_only)
 		return;
 	for (size_t i = 0; i < PAGE_SIZE << order; i += 64)
 		BUG_ON(bytes[i] != PAGE_POISON);
@@ -427,10 +436,12 @@ unsigned long nr_free_pages(struct machine *machine)
 /* All frames of a zone, in the largest blocks, ascending. */
 static void init_zone_frames(struct machine *machine, struct zone *zone)
 {
-	if (DEBUG_BUILD && !machine->metadata_only)
-		memset(machine->arena + (zone->start_pfn << PAGE_SHIFT),
-		       PAGE_POISON,
-		       (zone->end_pfn - zone->start_pfn) << PAGE_SHIFT);
+	char *frames = machine->arena + (zone->start_pfn << PAGE_SHIFT);
+	size_t bytes = (zone->end_pfn - zone->start_pfn) << PAGE_SHIFT;
+
+	host_poison(frames, bytes);
+	if (FILL_POISON && !machine->metadata_only)
+		memset(frames, PAGE_POISON, bytes);
 	for (pf_pfn_t pfn = zone->start_pfn; pfn < zone->end_pfn;
 	     pfn += 1UL << MAX_PAGE_ORDER)
 		add_to_free_list(zone, machine_page(machine, pfn),

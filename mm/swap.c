@@ -87,6 +87,7 @@ void folio_add_lru(struct folio *folio)
 	cpu = this_cpu(page_machine(&folio->page));
 	folio_get(folio);
 	spin_lock(&cpu->lock);
+	VM_BUG_ON(cpu->nr_lru_add >= FOLIO_BATCH_SIZE);
 	cpu->lru_add[cpu->nr_lru_add++] = folio;
 	/* In the same hold: other threads may be on this CPU. */
 	if (cpu->nr_lru_add == FOLIO_BATCH_SIZE)

@@ -38,6 +38,29 @@ static inline bool is_pte_marker_entry(swp_entry_t entry)
 	return swp_type(entry) == SWP_PTE_MARKER;
 }
 
+/* The software bits of an entry that is not present. */
+static inline pte_t pte_swp_clear_uffd_wp(pte_t pte)
+{
+	return __pte(pte_val(pte) & ~_PAGE_SWP_UFFD_WP);
+}
+
+static inline pte_t pte_swp_clear_exclusive(pte_t pte)
+{
+	return __pte(pte_val(pte) & ~_PAGE_SWP_EXCLUSIVE);
+}
+
+/* pte_swp_mkshared() - the page comes back as one that is not exclusive */
+static inline pte_t pte_swp_mkshared(pte_t pte)
+{
+	const u64 bits = _PAGE_SWP_SOFT_DIRTY | _PAGE_SWP_UFFD_WP;
+	swp_entry_t entry = pte_to_swp_entry(pte);
+
+	if (!is_migration_entry(entry))
+		return pte_swp_clear_exclusive(pte);
+	entry = swp_entry(SWP_MIGRATION_READ, swp_offset(entry));
+	return __pte(pte_val(swp_entry_to_pte(entry)) | (pte_val(pte) & bits));
+}
+
 static inline struct folio *pfn_swap_entry_folio(swp_entry_t entry)
 {
 	return page_folio(pfn_to_page(swp_offset(entry)));

@@ -91,7 +91,12 @@ static inline bool should_fail(void)
 	return unlikely(current->fail_nth) && --current->fail_nth == 0;
 }
 
-#define cond_resched()	((void)0)
+/* Where a call may sleep: under a controller, it may not hold a spin lock. */
+#ifdef PINFOLD_SCHED
+#define might_sleep()	backend_might_sleep()
+#else
 #define might_sleep()	((void)0)
+#endif
+#define cond_resched()	might_sleep()
 
 #endif

@@ -5,6 +5,8 @@
  * 1. Areas do not overlap and are not empty.
  * 2. Two neighbours that could be one area may stay two, but the calls here
  *    leave none that they changed.
+ * 3. A border between two areas moves in one hold of the anon_vma's lock, so
+ *    that a walk from a folio always finds one of them there, and not both.
  *
  * Source: mm/mmap.c, mm/vma.c
  * Differs: a red-black tree (libbsd) under mmap_lock, no per-area locks; equal
@@ -17,6 +19,7 @@
 #include "mm/gfp.h"
 #include "mm/huge_memory.h"
 #include "mm/hugetlb.h"
+#include "mm/rmap.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -143,6 +146,16 @@ static int inside_huge_page(struct vm_area_struct *vma, pf_addr_t address)
 		    "%#" PRIx64, address, vma->vm_start, 0);
 }
 
+void vma_set_range(struct vm_area_struct *vma, pf_addr_t start, pf_addr_t end,
+		   pgoff_t pgoff)
+{
+	anon_vma_interval_tree_pre_update_vma(vma);
+	vma->vm_start = start;
+	vma->vm_end = end;
+	vma->vm_pgoff = pgoff;
+	anon_vma_interval_tree_post_update_vma(vma);
+}
+
 int __split_vma(struct vm_area_struct *vma, pf_addr_t address)
 {
 	struct mm_struct *mm = vma->vm_mm;
@@ -159,7 +172,10 @@ int __split_vma(struct vm_area_struct *vma, pf_addr_t address)
 	split_huge_pmd_at(vma, address);
 	upper->vm_ops = vma->vm_ops;
 	upper->vm_pgoff = linear_page_index(vma, address);
-	vma->vm_end = address;
+	anon_vma_lock_write(mm->anon_vma);
+	vma_set_range(vma, vma->vm_start, address, vma->vm_pgoff);
+	anon_vma_clone(upper, vma);
+	anon_vma_unlock_write(mm->anon_vma);
 	vma_link(mm, upper);
 	return 0;
 }
@@ -195,7 +211,9 @@ int vma_isolate(struct vm_area_struct **vma, pf_addr_t start, pf_addr_t end)
 static bool in_line(struct vm_area_struct *low, struct vm_area_struct *high)
 {
 	return low && high && low->vm_end == high->vm_start &&
-	       low->vm_ops == high->vm_ops && low->resv == high->resv &&
+	       low->vm_ops == high->vm_ops && low->hstate == high->hstate &&
+	       low->resv == high->resv &&
+	       READ_ONCE(low->resv_unmapped) == READ_ONCE(high->resv_unmapped) &&
 	       low->vm_pgoff + vma_pages(low) == high->vm_pgoff;
 }
 
@@ -212,14 +230,18 @@ static bool can_merge(struct vm_area_struct *low, struct vm_area_struct *high)
 
 static void absorb(struct vm_area_struct *low, struct vm_area_struct *high)
 {
-	pf_addr_t end = high->vm_end;
+	struct anon_vma *anon_vma = low->vm_mm->anon_vma;
 
 	low->vm_flags |= high->vm_flags;
 	/* The lower one goes on with the reservations of both. */
 	hugetlb_drop_share(high);
+	anon_vma_lock_write(anon_vma);
+	vma_set_range(low, low->vm_start, high->vm_end, low->vm_pgoff);
+	anon_vma_clone(low, high);
+	__unlink_anon_vmas(high);
+	anon_vma_unlock_write(anon_vma);
 	vma_unlink(high->vm_mm, high);
 	vm_area_free(high);
-	low->vm_end = end;
 }
 
 struct vm_area_struct *vma_merge_around(struct vm_area_struct *vma)
@@ -233,6 +255,24 @@ struct vm_area_struct *vma_merge_around(struct vm_area_struct *vma)
 		vma = prev;
 	}
 	return vma;
+}
+
+/* @low ends and @high begins at @border from now on. */
+static void set_border(struct vm_area_struct *low, struct vm_area_struct *high,
+		       pf_addr_t border)
+{
+	struct anon_vma *anon_vma = low->vm_mm->anon_vma;
+	pgoff_t pgoff = border >= high->vm_start ?
+			linear_page_index(high, border) :
+			linear_page_index(low, border);
+
+	anon_vma_lock_write(anon_vma);
+	vma_set_range(low, low->vm_start, border, low->vm_pgoff);
+	vma_set_range(high, border, high->vm_end, pgoff);
+	/* What one of them has may be on the other side now. */
+	anon_vma_clone(low, high);
+	anon_vma_clone(high, low);
+	anon_vma_unlock_write(anon_vma);
 }
 
 /*
@@ -251,18 +291,14 @@ static struct vm_area_struct *move_border(struct vm_area_struct *vma,
 	    in_line(prev, vma) && same_flags(prev->vm_flags, flags)) {
 		split_huge_pmd_at(vma, end);
 		prev->vm_flags |= flags;
-		prev->vm_end = end;
-		vma->vm_pgoff = linear_page_index(vma, end);
-		vma->vm_start = end;
+		set_border(prev, vma, end);
 		return prev;
 	}
 	if (start > vma->vm_start && end == vma->vm_end &&
 	    in_line(vma, next) && same_flags(next->vm_flags, flags)) {
 		split_huge_pmd_at(vma, start);
 		next->vm_flags |= flags;
-		next->vm_pgoff = linear_page_index(vma, start);
-		next->vm_start = start;
-		vma->vm_end = start;
+		set_border(vma, next, start);
 		return next;
 	}
 	return NULL;

@@ -14,7 +14,7 @@ static u64 lockless_ends(void)
 {
 	u64 sum = 0;
 
-	for (int i = 0; i < NR_GUP_EXITS; i++)
+	for (int i = GUP_FAST_ABSENT; i < NR_GUP_EXITS; i++)
 		sum += gup_exits[i];
 	return sum;
 }

@@ -82,7 +82,7 @@ static inline void let_go(long nr, unsigned int flags)
 /* The last call left by this exit once, and by no other; -1: by none. */
 static inline void assert_exit(int which)
 {
-	for (int i = 0; i < NR_GUP_EXITS; i++) {
+	for (int i = GUP_FAST_ABSENT; i < NR_GUP_EXITS; i++) {
 		u64 times = gup_exits[i] - exits_before[i];
 
 		/* A run that was cut short is no end of the walk. */

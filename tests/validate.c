@@ -8,6 +8,7 @@
 #include "tests/mm_test.h"
 
 #include "mm/hugetlb.h"
+#include "mm/rmap.h"
 
 #define SMALL	(BASE + PMD_SIZE)
 #define READ_ONLY (BASE + 2 * PMD_SIZE)
@@ -44,6 +45,13 @@ static struct folio *small_folio(void)
 static struct folio *huge_folio(void)
 {
 	return page_folio(page_mapped_at(&t, BASE));
+}
+
+/* What a store to each page does when nobody shares them any more. */
+static void unshare_all(void)
+{
+	write_word(&t, BASE, 1);
+	write_word(&t, SMALL, 2);
 }
 
 /* Each does its damage if @on, and undoes it if not. */
@@ -115,6 +123,57 @@ static void share_writable(bool on)
 		ClearPageAnonExclusive(&small_folio()->page);
 	else
 		SetPageAnonExclusive(&small_folio()->page);
+}
+
+/* Two entries for one page, as after fork, but the page is exclusive still. */
+static void share_exclusive(bool on)
+{
+	static struct pf_mm *child;
+	struct page *page = page_mapped_at(&t, SMALL);
+
+	if (on) {
+		assert_int_equal(pf_mm_fork(t.mm, &child), 0);
+		SetPageAnonExclusive(page);
+	} else {
+		ClearPageAnonExclusive(page);
+		pf_mm_destroy(child);
+		unshare_all();
+	}
+}
+
+static void share_exclusive_leaf(bool on)
+{
+	static struct pf_mm *child;
+
+	if (on) {
+		assert_int_equal(pf_mm_fork(t.mm, &child), 0);
+		SetPageAnonExclusive(&huge_folio()->page);
+	} else {
+		ClearPageAnonExclusive(&huge_folio()->page);
+		pf_mm_destroy(child);
+		unshare_all();
+	}
+}
+
+/* The folio does not say whose it is. */
+static void lose_anon_vma(bool on)
+{
+	static struct address_space *mapping;
+
+	if (on)
+		mapping = small_folio()->mapping;
+	small_folio()->mapping = on ?
+		(struct address_space *)PAGE_MAPPING_ANON : mapping;
+}
+
+static void leave_sequence_odd(bool on)
+{
+	mm_of(t.mm)->write_protect_seq.sequence += on ? 1 : -1;
+}
+
+static void lock_family(bool on)
+{
+	mm_of(t.mm)->anon_vma->rwsem.state = on;
 }
 
 static void count_rss(bool on)
@@ -284,6 +343,8 @@ static const struct {
 	{ lock_pool, MM_LOCKED },
 	{ lock_place, MM_LOCKED },
 	{ count_isolated, MM_LOCKED },
+	{ leave_sequence_odd, MM_LOCKED },
+	{ lock_family, MM_LOCKED },
 	{ count_area, MM_AREAS },
 	{ count_table, MM_TABLES },
 	{ lose_spare_table, MM_DEPOSITS },
@@ -291,6 +352,9 @@ static const struct {
 	{ permit_write, MM_ENTRIES },
 	{ move_index, MM_INDEX },
 	{ share_writable, MM_EXCLUSIVE },
+	{ share_exclusive, MM_EXCLUSIVE },
+	{ share_exclusive_leaf, MM_EXCLUSIVE },
+	{ lose_anon_vma, MM_RMAP },
 	{ count_rss, MM_RSS },
 	{ count_reference, MM_REFCOUNT },
 	{ count_mapping, MM_MAPCOUNT },

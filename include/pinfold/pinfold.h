@@ -112,6 +112,22 @@ PINFOLD_API int pf_machine_stat(struct pf_machine *machine,
 /* Return: 0 or -ENOMEM.  Owner: the caller, who calls pf_mm_destroy(). */
 PINFOLD_API PINFOLD_MUST_CHECK int pf_mm_create(struct pf_machine *machine,
 						struct pf_mm **mm);
+/*
+ * pf_mm_fork() - a copy of an address space, as fork() makes it
+ * @child: set on success
+ *
+ * Both see the same bytes, and from then on only their own stores.  Pages are
+ * shared until one side writes; a page that the parent has pinned stays the
+ * parent's page, so its pins stay coherent, and the child gets a copy at once.
+ * A page that was only got may become the child's.  PINFOLD_MADV_DONTFORK and
+ * _WIPEONFORK areas are absent from the child, or empty.
+ *
+ * Return: 0; -ENOMEM (also: a pinned huge page and an empty pool), -EINTR.  On
+ * failure the parent sees what it saw.
+ * Owner: the caller, who calls pf_mm_destroy(), in any order with the parent's.
+ */
+PINFOLD_API PINFOLD_MUST_CHECK int pf_mm_fork(struct pf_mm *parent,
+					      struct pf_mm **child);
 /* pf_mm_destroy() - unmap everything; pages got or pinned stay.  NULL allowed. */
 PINFOLD_API void pf_mm_destroy(struct pf_mm *mm);
 
@@ -185,8 +201,12 @@ PINFOLD_API PINFOLD_MUST_CHECK int pf_mremap(struct pf_mm *mm, pf_addr_t old_add
 enum {
 	PINFOLD_MADV_NORMAL = 0,
 	PINFOLD_MADV_DONTNEED = 4,
+	PINFOLD_MADV_DONTFORK = 10,	/* leave it out of children */
+	PINFOLD_MADV_DOFORK = 11,
 	PINFOLD_MADV_HUGEPAGE = 14,
 	PINFOLD_MADV_NOHUGEPAGE = 15,
+	PINFOLD_MADV_WIPEONFORK = 18,	/* children find it untouched */
+	PINFOLD_MADV_KEEPONFORK = 19,
 	PINFOLD_MADV_POPULATE_READ = 22,
 	PINFOLD_MADV_POPULATE_WRITE = 23,
 };
@@ -195,7 +215,7 @@ enum {
  * pf_madvise() - advise about a range
  *
  * Return: 0; -EINVAL (unknown advice, unaligned, not applicable), -ENOMEM (a
- * hole; DONTNEED and the HUGEPAGE kinds do the rest all the same), -EAGAIN (no
+ * hole; all but the POPULATE kinds do the rest all the same), -EAGAIN (no
  * memory, or too many areas, to cut one), -EFAULT, -EHWPOISON, -EINTR.
  */
 PINFOLD_API PINFOLD_MUST_CHECK int pf_madvise(struct pf_mm *mm, pf_addr_t start,

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+#include "lab/scenario.h"
+
+#include <errno.h>
+
+static void pin(struct race *r, struct race_hold *mine)
+{
+	race_pin_fast(r, mine, 0, 4, PINFOLD_FOLL_WRITE);
+}
+
+static void protect(struct race *r, struct race_hold *mine)
+{
+	race_protect(r, mine, 0, 4, PINFOLD_PROT_READ);
+}
+
+static void check(struct race *r)
+{
+	const struct race_hold *h = &r->hold[0];
+
+	race_check(h->nr > 0 || h->nr == -EFAULT);
+	race_check(race_values(h, 100, 1));
+	race_protect(r, &r->hold[1], 0, 4, RACE_RW);
+	race_check(race_all_same(r, h, 0));
+}
+
+SCENARIO(fast_pin_vs_mprotect_read,
+	.claim = "a fast pin stays its mm's page when its area is protected",
+	.reference = "inv_O5",
+	.setup = race_setup_pages,
+	.threads = { { "pin", pin }, { "mprotect", protect } },
+	.check = check)

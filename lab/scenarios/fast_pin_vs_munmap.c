@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+#include "lab/scenario.h"
+
+#include <errno.h>
+
+static void pin(struct race *r, struct race_hold *mine)
+{
+	race_pin_fast(r, mine, 0, 4, PINFOLD_FOLL_WRITE);
+}
+
+static void unmap(struct race *r, struct race_hold *mine)
+{
+	race_munmap(r, mine, 0, 4);
+}
+
+static void check(struct race *r)
+{
+	const struct race_hold *h = &r->hold[0];
+
+	race_check(h->nr > 0 || h->nr == -EFAULT);
+	race_check(race_values(h, 100, 1));
+	race_check(race_load(r, 0) == (u64)-1);
+}
+
+SCENARIO(fast_pin_vs_munmap,
+	.claim = "a fast pin keeps pages and tables that go under it",
+	.setup = race_setup_pages,
+	.threads = { { "pin", pin }, { "munmap", unmap } },
+	.check = check)

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+#include "lab/scenario.h"
+
+#include <errno.h>
+
+static void pin(struct race *r, struct race_hold *mine)
+{
+	race_pin(r, mine, 0, 4, PINFOLD_FOLL_WRITE);
+}
+
+static void move(struct race *r, struct race_hold *mine)
+{
+	race_move(r, mine, 0, RACE_HUGE, RACE_HUGE);
+}
+
+static void check(struct race *r)
+{
+	const struct race_hold *h = &r->hold[0];
+
+	race_check(h->nr == 4 || h->nr == -EFAULT);
+	race_check(race_values(h, 100, 1));
+	race_check(race_all_same(r, h, RACE_HUGE));
+	race_check(race_load(r, RACE_HUGE + 3) == 103);
+}
+
+SCENARIO(pin_huge_vs_move,
+	.claim = "a pinned huge page moves as a whole",
+	.machine = { RACE_THP },
+	.setup = race_setup_huge,
+	.threads = { { "pin", pin }, { "mremap", move } },
+	.check = check)

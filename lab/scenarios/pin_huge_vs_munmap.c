@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+#include "lab/scenario.h"
+
+#include <errno.h>
+
+static void pin(struct race *r, struct race_hold *mine)
+{
+	race_pin(r, mine, 0, 4, PINFOLD_FOLL_WRITE);
+}
+
+static void unmap(struct race *r, struct race_hold *mine)
+{
+	race_munmap(r, mine, 0, RACE_HUGE);
+}
+
+static void check(struct race *r)
+{
+	const struct race_hold *h = &r->hold[0];
+
+	race_check(h->nr == 4 || h->nr == -EFAULT);
+	race_check(race_values(h, 100, 1));
+	race_check(race_load(r, 0) == (u64)-1);
+}
+
+SCENARIO(pin_huge_vs_munmap,
+	.claim = "a pinned part keeps a huge page whole when its area goes",
+	.machine = { RACE_THP },
+	.setup = race_setup_huge,
+	.threads = { { "pin", pin }, { "munmap", unmap } },
+	.check = check)

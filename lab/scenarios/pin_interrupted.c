@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+#include "lab/scenario.h"
+
+static void setup(struct race *r)
+{
+	race_setup_empty(r);
+	race_store(r, 0, 2, 100);
+}
+
+static void pin(struct race *r, struct race_hold *mine)
+{
+	race_next_fault(RACE_FAULT_RETRY);
+	race_pin(r, mine, 0, 4,
+		 PINFOLD_FOLL_WRITE | PINFOLD_FOLL_INTERRUPTIBLE);
+}
+
+static void signal_pin(struct race *r, struct race_hold *mine)
+{
+	race_signal(r, mine, 0, false);
+}
+
+static void check(struct race *r)
+{
+	const struct race_hold *h = &r->hold[0];
+
+	race_check(h->nr == 4 || h->nr == 2);
+	race_check(race_peek(h, 0) == 100 && race_peek(h, 1) == 101);
+	race_check(race_all_same(r, h, 0));
+}
+
+SCENARIO(pin_interrupted,
+	.claim = "an ordinary signal ends an INTERRUPTIBLE wait, no walk",
+	.setup = setup,
+	.threads = { { "pin", pin }, { "signal", signal_pin } },
+	.check = check)

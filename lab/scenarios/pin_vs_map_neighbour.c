@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+#include "lab/scenario.h"
+
+static void setup(struct race *r)
+{
+	race_map(r, 0, 2, RACE_RW);
+	race_store(r, 0, 2, 100);
+}
+
+static void pin(struct race *r, struct race_hold *mine)
+{
+	race_pin(r, mine, 0, 4, PINFOLD_FOLL_WRITE);
+}
+
+static void map_next(struct race *r, struct race_hold *mine)
+{
+	race_map(r, 2, 2, RACE_RW);
+	race_done(mine);
+}
+
+static void check(struct race *r)
+{
+	const struct race_hold *h = &r->hold[0];
+
+	race_check(h->nr == 2 || h->nr == 4);
+	race_check(race_peek(h, 0) == 100 && race_peek(h, 1) == 101);
+	race_check(h->nr == 2 || !race_peek(h, 3));
+	race_check(race_all_same(r, h, 0));
+}
+
+SCENARIO(pin_vs_map_neighbour,
+	.claim = "a pin ends at the old end of an area that grows by a merge",
+	.setup = setup,
+	.threads = { { "pin", pin }, { "mmap", map_next } },
+	.check = check)
