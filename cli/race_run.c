@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_WANTED	128
+#define MAX_WANTED	1024
 #define REPLAYS		10
 
 enum {

@@ -28,21 +28,14 @@
  * Source: mm/gup.c:gup_fast(), gup_fast_pte_range(), try_grab_folio_fast();
  *         the check of longterm pins within the walk: "fix omission of check on
  *         FOLL_LONGTERM in get_user_pages_fast()"
- * Differs: a run of pages of one folio is one operation on its count; nr_pages
- *          <= 0 gives 0, as Linux's comment promises and its code does not keep.
+ * Differs: a run of pages of one folio is one operation on its count; upper
+ *          entries are read once a PMD entry, not once a table of theirs.
  */
 #include "mm/gup_internal.h"
 
-#include "host/errtext.h"
 #include "host/exits.h"
 #include "host/race_point.h"
 #include "mm/gfp.h"
-
-#include <inttypes.h>
-
-#define FAST_FLAGS	(FOLL_WRITE | FOLL_LONGTERM | FOLL_FORCE | FOLL_PIN | \
-			 FOLL_GET | FOLL_FAST_ONLY | FOLL_NOFAULT | \
-			 FOLL_PCI_P2PDMA | FOLL_HONOR_NUMA_FAULT)
 
 /* The page has got another folio: the same entry is worth another look. */
 #define FAST_AGAIN	(-1L)
@@ -444,96 +437,73 @@ drop:
 	return 0;
 }
 
-static long gup_fast_pmd_range(struct fast_walk *w, pud_t pud, pud_t *pudp,
-			       pf_addr_t addr, pf_addr_t end,
-			       struct page **pages)
+/*
+ * gup_fast_entry() - the lowest entry above the PTEs that covers @addr
+ * @entry: what it is; a PUD leaf's bits are a PMD leaf's
+ * @size: the bytes that it covers
+ *
+ * The P4D is folded into the PGD.
+ * Return: where it is; NULL: nothing is there, or nothing present.
+ */
+static __always_inline pmd_t *gup_fast_entry(struct mm_struct *mm,
+					     pf_addr_t addr, pmd_t *entry,
+					     pf_addr_t *size)
 {
-	pmd_t *pmdp = pmd_offset_lockless(pudp, pud, addr);
+	p4d_t *p4dp = p4d_offset(pgd_offset(mm, addr), addr);
+	p4d_t p4d = p4dp_get(p4dp);
+	pud_t *pudp, pud;
+	pmd_t *pmdp;
+
+	count_event(EV_WALKS);
+	if (unlikely(!p4d_present(p4d)))
+		return NULL;
+	pudp = pud_offset_lockless(p4dp, p4d, addr);
+	pud = pudp_get(pudp);
+	if (unlikely(!pud_present(pud)))
+		return NULL;
+	if (unlikely(pud_leaf(pud))) {
+		*entry = __pmd(pud_val(pud));
+		*size = PUD_SIZE;
+		return (pmd_t *)pudp;
+	}
+	pmdp = pmd_offset_lockless(pudp, pud, addr);
+	*entry = pmdp_get_lockless(pmdp);
+	*size = PMD_SIZE;
+	return likely(pmd_present(*entry)) ? pmdp : NULL;
+}
+
+/* From the top for each leaf and each table: three loads, and no state kept. */
+static __always_inline long gup_fast_range(struct fast_walk *w,
+					   struct mm_struct *mm, pf_addr_t addr,
+					   pf_addr_t end, struct page **pages)
+{
 	long done = 0, nr, got;
-	pf_addr_t next;
+	pf_addr_t next, size;
 
 	do {
-		pmd_t pmd = pmdp_get_lockless(pmdp);
+		pmd_t pmd, *pmdp = gup_fast_entry(mm, addr, &pmd, &size);
 
-		next = pmd_addr_end(addr, end);
-		nr = (next - addr) >> PAGE_SHIFT;
-		if (unlikely(!pmd_present(pmd))) {
+		if (unlikely(!pmdp)) {
 			note_exit(GUP_FAST_ABSENT);
 			break;
 		}
+		next = level_addr_end(addr, end, size);
+		nr = (next - addr) >> PAGE_SHIFT;
 		if (pmd_leaf(pmd))
 			got = gup_fast_leaf(w, pmd, pmdp,
 					    machine_page(w->machine,
 							 pmd_pfn(pmd)) +
-					    ((addr & ~PMD_MASK) >> PAGE_SHIFT),
+					    ((addr & (size - 1)) >> PAGE_SHIFT),
 					    nr, pages + done);
 		else
 			got = gup_fast_pte_range(w, pmd, pmdp, addr, next,
 						 pages + done);
 		done += got;
-	} while (got == nr && (pmdp++, addr = next) != end);
+	} while (got == nr && (addr = next) != end);
 	return done;
 }
 
-static long gup_fast_pud_range(struct fast_walk *w, p4d_t p4d, p4d_t *p4dp,
-			       pf_addr_t addr, pf_addr_t end,
-			       struct page **pages)
-{
-	pud_t *pudp = pud_offset_lockless(p4dp, p4d, addr);
-	long done = 0, nr, got;
-	pf_addr_t next;
-
-	do {
-		pud_t pud = pudp_get(pudp);
-
-		next = pud_addr_end(addr, end);
-		nr = (next - addr) >> PAGE_SHIFT;
-		if (unlikely(!pud_present(pud))) {
-			note_exit(GUP_FAST_ABSENT);
-			break;
-		}
-		if (unlikely(pud_leaf(pud)))
-			got = gup_fast_leaf(w, __pmd(pud_val(pud)),
-					    (pmd_t *)pudp,
-					    machine_page(w->machine,
-							 pud_pfn(pud)) +
-					    ((addr & ~PUD_MASK) >> PAGE_SHIFT),
-					    nr, pages + done);
-		else
-			got = gup_fast_pmd_range(w, pud, pudp, addr, next,
-						 pages + done);
-		done += got;
-	} while (got == nr && (pudp++, addr = next) != end);
-	return done;
-}
-
-/* The P4D is folded into the PGD. */
-static long gup_fast_pgd_range(struct fast_walk *w, struct mm_struct *mm,
-			       pf_addr_t addr, pf_addr_t end,
-			       struct page **pages)
-{
-	pgd_t *pgdp = pgd_offset(mm, addr);
-	long done = 0, nr, got;
-	pf_addr_t next;
-
-	count_event(EV_WALKS);
-	do {
-		p4d_t *p4dp = p4d_offset(pgdp, addr), p4d = p4dp_get(p4dp);
-
-		next = pgd_addr_end(addr, end);
-		nr = (next - addr) >> PAGE_SHIFT;
-		if (unlikely(!p4d_present(p4d))) {
-			note_exit(GUP_FAST_ABSENT);
-			break;
-		}
-		got = gup_fast_pud_range(w, p4d, p4dp, addr, next,
-					 pages + done);
-		done += got;
-	} while (got == nr && (pgdp++, addr = next) != end);
-	return done;
-}
-
-/* ---- the calls ------------------------------------------------------------- */
+/* ---- the walk -------------------------------------------------------------- */
 
 /*
  * [gup-fork] raise the folios' counts, then read the sequence; paired with
@@ -554,8 +524,8 @@ long gup_fast(struct mm_struct *mm, pf_addr_t start, unsigned long nr_pages,
 		}
 	}
 	rcu_read_lock();
-	nr = gup_fast_pgd_range(&w, mm, start, start + nr_pages * PAGE_SIZE,
-				pages);
+	nr = gup_fast_range(&w, mm, start, start + nr_pages * PAGE_SIZE,
+			    pages);
 	rcu_read_unlock();
 	race_point(RACE_FAST_WALKED);
 	if (!(flags & FOLL_PIN) || !nr)
@@ -567,71 +537,4 @@ long gup_fast(struct mm_struct *mm, pf_addr_t start, unsigned long nr_pages,
 		return 0;
 	}
 	return nr;
-}
-
-static long gup_fast_invalid(unsigned int gup_flags)
-{
-	return fail(-EINVAL, "FOLL flags %#" PRIx64 " are not allowed here",
-		    gup_flags, 0, 0);
-}
-
-long gup_fast_fallback(gup_fast_fn fast, pf_addr_t start, int nr_pages,
-		       unsigned int gup_flags, struct page **pages)
-{
-	struct mm_struct *mm = current->mm;
-	int locked = 0;
-	pf_addr_t end;
-	long done, ret;
-
-	if (WARN_ON_ONCE(gup_flags & ~FAST_FLAGS))
-		return gup_fast_invalid(gup_flags);
-	if (nr_pages <= 0)
-		return 0;
-	if ((gup_flags & FOLL_PIN) && !test_bit(MMF_HAS_PINNED, &mm->flags))
-		set_bit(MMF_HAS_PINNED, &mm->flags);
-	start &= PAGE_MASK;
-	if (__builtin_add_overflow(start, (u64)nr_pages << PAGE_SHIFT, &end))
-		return fail(-EOVERFLOW, "%#" PRIx64 " + %" PRIu64 " pages wraps "
-			    "around", start, nr_pages, 0);
-	if (end > TASK_SIZE_MAX)
-		return fail(-EFAULT, "%#" PRIx64 " + %" PRIu64 " pages is above "
-			    "the user addresses", start, nr_pages, 0);
-	done = fast(mm, start, nr_pages, gup_flags, pages);
-	if (done == nr_pages || (gup_flags & FOLL_FAST_ONLY))
-		return done;
-	ret = __gup_longterm_locked(mm, start + done * PAGE_SIZE,
-				    nr_pages - done, pages + done, &locked,
-				    gup_flags | FOLL_TOUCH | FOLL_UNLOCKABLE);
-	/* What the walk got is not lost with the error. */
-	if (ret < 0)
-		return done ? done : ret;
-	return done + ret;
-}
-
-long get_user_pages_fast_only(pf_addr_t start, int nr_pages,
-			      unsigned int gup_flags, struct page **pages)
-{
-	if (!is_valid_gup_args(pages, NULL, &gup_flags,
-			       FOLL_GET | FOLL_FAST_ONLY))
-		return gup_fast_invalid(gup_flags);
-	return gup_fast_fallback(gup_fast, start, nr_pages, gup_flags,
-				 pages);
-}
-
-long get_user_pages_fast(pf_addr_t start, int nr_pages, unsigned int gup_flags,
-			 struct page **pages)
-{
-	if (!is_valid_gup_args(pages, NULL, &gup_flags, FOLL_GET))
-		return gup_fast_invalid(gup_flags);
-	return gup_fast_fallback(gup_fast, start, nr_pages, gup_flags,
-				 pages);
-}
-
-long pin_user_pages_fast(pf_addr_t start, int nr_pages, unsigned int gup_flags,
-			 struct page **pages)
-{
-	if (!is_valid_gup_args(pages, NULL, &gup_flags, FOLL_PIN))
-		return gup_fast_invalid(gup_flags);
-	return gup_fast_fallback(gup_fast, start, nr_pages, gup_flags,
-				 pages);
 }

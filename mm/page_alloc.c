@@ -291,6 +291,7 @@ static void check_poison(struct page *page, unsigned int order)
  */
 static void prep_page(struct page *p, unsigned long head)
 {
+	VM_BUG_ON(atomic_read(&p->_refcount));
 	WRITE_ONCE(p->flags, 0);
 	WRITE_ONCE(p->compound_head, head);
 	p->lru.prev = NULL;

@@ -380,6 +380,151 @@ def setup_as_root():
         assert " meson " in asked and " gcc " not in asked, asked
 
 
+WOVEN = """int f(int n);
+int f(int n)
+{
+	int sum = 0;
+
+	if (n > 3 &&
+	    n < 9) {
+		sum += 1;
+		sum += 2;
+	}
+	while (n > 100)
+		n -= 10;
+	sum += n;
+	return sum;
+}
+"""
+
+
+def weave_tree(tree, source=WOVEN, **patches):
+    """A tree with mm/a.c and patches: (removed or kept lines, hunk)."""
+    os.makedirs(tree.path("tools"))
+    shutil.copy(f"{ROOT}/tools/weave-mutants", tree.path("tools"))
+    tree.write("mm/a.c", source)
+    for name, hunk in patches.items():
+        tree.write(f"lab/mutants/{name.replace('_', '-')}.patch",
+                   "It is wrong then.\nFound-by: meeting\n\n"
+                   "--- a/mm/a.c\n+++ b/mm/a.c\n@@ -1,1 +1,1 @@\n" + hunk)
+    return tree
+
+
+def weave(tree, *args):
+    args = args or ("mm/a.c", tree.path("woven.c"))
+    return tree.run(tree.path("tools/weave-mutants"), *args)
+
+
+def woven_answer(tree, mutant, n):
+    """f(@n) of the woven source with that mutant on."""
+    passes(weave(tree))
+    passes(weave(tree, "--table", tree.path("table.c")))
+    tree.write("main.c", """#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "lab/explore/mutant.h"
+int f(int n);
+int main(int argc, char **argv)
+{
+	for (const struct mutant *m = mutants; m->name; m++)
+		if (!strcmp(m->name, argv[1]))
+			lab_mutant = m->number;
+	printf("%d", argc > 2 ? f(atoi(argv[2])) : 0);
+	return 0;
+}
+""")
+    passes(tree.run("gcc", "-Wall", "-Werror", f"-I{ROOT}", "-o",
+                    tree.path("woven"), tree.path("main.c"),
+                    tree.path("table.c"), tree.path("woven.c")))
+    result = tree.run(tree.path("woven"), mutant, str(n))
+    passes(result)
+    return int(result.stdout)
+
+
+LESS = " \t\tsum += 1;\n-\t\tsum += 2;\n"
+MORE = " \tsum += n;\n+\tsum *= 10;\n+\tsum++;\n"
+HEAD = "-\tif (n > 3 &&\n-\t    n < 9) {\n+\tif (n > 3) {\n"
+LOOP = "-\twhile (n > 100)\n+\twhile (n > 50)\n"
+OTHER = "-\tsum += n;\n+\tsum -= n;\n"
+
+
+@test
+def woven_faults_do_what_they_say():
+    with Tree() as tree:
+        weave_tree(tree, less=LESS, more=MORE, a_head=HEAD, loop=LOOP)
+        for mutant, n, answer in (("none", 5, 8), ("none", 10, 10),
+                                  ("none", 105, 95), ("less", 5, 6),
+                                  ("more", 5, 81), ("a-head", 10, 13),
+                                  ("a-head", 5, 8), ("loop", 105, 45)):
+            found = woven_answer(tree, mutant, n)
+            assert found == answer, (mutant, n, found)
+
+
+@test
+def woven_faults_at_one_place():
+    with Tree() as tree:
+        weave_tree(tree, less=LESS, minus=OTHER,
+                   head=HEAD, other_head=HEAD.replace("(n > 3)", "(n > 4)"),
+                   twice=OTHER.replace("sum -= n", "sum += 2 * n"))
+        for mutant, answer in (("none", 8), ("minus", -2), ("twice", 13),
+                               ("other-head", 8), ("less", 6)):
+            found = woven_answer(tree, mutant, 5)
+            assert found == answer, (mutant, found)
+
+
+@test
+def woven_lines_keep_their_numbers():
+    with Tree() as tree:
+        lines = WOVEN.splitlines()
+        lines[lines.index("\treturn sum;")] = "\treturn sum + __LINE__;"
+        weave_tree(tree, "\n".join(lines) + "\n", less=LESS, more=MORE,
+                   head=HEAD)
+        # 14: where return is in the source
+        assert woven_answer(tree, "none", 5) == 8 + 14
+        assert woven_answer(tree, "more", 5) == 81 + 14
+
+
+@test
+def woven_sources_and_table():
+    with Tree() as tree:
+        weave_tree(tree, less=LESS)
+        result = weave(tree, "--sources")
+        passes(result)
+        assert result.stdout == "mm/a.c\n", result.stdout
+
+
+@test
+def fault_whose_lines_are_gone():
+    with Tree() as tree:
+        fails(weave(weave_tree(tree, less=LESS.replace("+= 1", "+= 9"))),
+              "less.patch", "0 times")
+
+
+@test
+def fault_whose_lines_are_twice_there():
+    with Tree() as tree:
+        fails(weave(weave_tree(tree, WOVEN.replace("sum += 1", "sum += 2"),
+                               two="-\t\tsum += 2;\n+\t\tsum += 3;\n")),
+              "two.patch", "2 times")
+
+
+@test
+def faults_that_overlap():
+    with Tree() as tree:
+        both = "-\t\tsum += 1;\n-\t\tsum += 2;\n+\t\tsum += 4;\n"
+        fails(weave(weave_tree(tree, less=LESS, both=both)), "mm/a.c:9",
+              "overlap")
+
+
+@test
+def fault_that_names_no_scenario():
+    with Tree() as tree:
+        weave_tree(tree)
+        tree.write("lab/mutants/bad.patch", "It is wrong.\n\n--- a/mm/a.c\n"
+                   "+++ b/mm/a.c\n@@ -1,1 +1,1 @@\n" + LESS)
+        fails(weave(tree), "bad.patch", "Found-by")
+
+
 @test
 def mutants_that_are_missing():
     with Tree() as tree:

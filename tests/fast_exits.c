@@ -63,6 +63,28 @@ static void absent(void **state)
 	assert_exit(GUP_FAST_ABSENT);
 }
 
+/* R10: no page behind a gap, in whatever table or leaf it lies. */
+static void nothing_behind_a_gap(void **state)
+{
+	(void)state;
+	area(0, GUP_PAGES, STATE_RW);
+	for (unsigned long i = 500; i < 520; i++)
+		if (i != 510)
+			mapped_folio(i, 0, STATE_OWN);
+	mapped_leaf(1024, STATE_OWN | STATE_PROTNONE);
+	mapped_leaf(1536, STATE_OWN);
+	for (int i = 0; i < NR_CALLS; i++) {
+		assert_int_equal(walk(500, 20, calls[i]), 10);
+		assert_exit(GUP_FAST_F2);
+		let_go(10, calls[i]);
+		assert_int_equal(walk(511, 2000, calls[i]), 9);
+		assert_exit(GUP_FAST_F2);
+		let_go(9, calls[i]);
+		assert_int_equal(walk(1500, 500, calls[i]), 0);
+		assert_exit(GUP_FAST_F1);
+	}
+}
+
 /* Nothing of the area is looked at: there need not even be one. */
 static void beyond_areas(void **state)
 {
@@ -527,7 +549,8 @@ static void counters_of_undoing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		gup_test(absent), gup_test(beyond_areas),
+		gup_test(absent), gup_test(nothing_behind_a_gap),
+		gup_test(beyond_areas),
 		gup_test(f1_protnone), gup_test(f1_protnone_in_a_run),
 		gup_test(f2_not_permitted), gup_test(f2_none),
 		gup_test(f4_special), gup_test(f4_frame_number),

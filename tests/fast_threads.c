@@ -98,7 +98,7 @@ static void check_bytes(struct worker *w, pf_addr_t at, long nr, bool write)
 	}
 }
 
-static void check_counts(struct worker *w, long nr, bool pins)
+static void check_counts(struct worker *w, long nr, bool pins, bool longterm)
 {
 	for (long i = 0; i < nr; i++) {
 		struct folio *folio = page_folio(w->got[i]);
@@ -108,6 +108,9 @@ static void check_counts(struct worker *w, long nr, bool pins)
 		    (pins && !is_zero_folio(folio) &&
 		     !folio_maybe_dma_pinned(folio)))
 			fault(w, "not held");
+		/* inv_O3 */
+		if (longterm && !folio_is_longterm_pinnable(folio))
+			fault(w, "pinned for long where it may not be");
 	}
 }
 
@@ -133,7 +136,7 @@ static void walk(struct worker *w)
 		fault(w, "more than was asked for");
 	if (ret <= 0)
 		return;
-	check_counts(w, ret, pins);
+	check_counts(w, ret, pins, flags & FOLL_LONGTERM);
 	/* Who only has a reference may meet the zero page. */
 	check_bytes(w, at, ret, write && pins);
 	w->pages += ret;
@@ -354,11 +357,13 @@ static void frames_come_back(void **state)
 	(void)state;
 	begin(&t, (struct pf_machine_options){
 		.memory_bytes = MIB(8),
+		.cma_bytes = MIB(4),
 		.nr_cpus = 1,
 		.thp_always = BIT(3),
 		.thp_madvise = BIT(HPAGE_PMD_ORDER),
 	});
 	run(t.mm, mutator, NULL, 600);
+	assert_true(exits[GUP_FAST_F5_LONGTERM] > 0);
 	finish(&t);
 }
 

@@ -24,7 +24,7 @@
 
 #include <string.h>
 
-#define MAX_LOCATIONS	8192
+#define MAX_LOCATIONS	65535
 
 static struct location locations[MAX_LOCATIONS];
 static u16 nr_locations;
@@ -34,9 +34,34 @@ void locations_run_begin(void)
 	nr_locations = 1;	/* 0: none */
 }
 
-void locations_forget(struct cell *c)
+static bool overlaps(const struct location *l, const void *addr, size_t bytes)
 {
-	c->loc = 0;
+	return l->addr < (uintptr_t)addr + bytes &&
+	       (uintptr_t)addr < l->addr + l->size;
+}
+
+void locations_forget(struct cell *c, const void *addr, size_t bytes)
+{
+	u16 *link = &c->loc;
+
+	while (*link) {
+		struct location *l = &locations[*link];
+
+		if (overlaps(l, addr, bytes))
+			*link = l->next;
+		else
+			link = &l->next;
+	}
+}
+
+/* They stay in their cells' lists, but are nowhere. */
+void locations_forget_all(const void *addr, size_t bytes)
+{
+	for (u16 i = 1; i < nr_locations; i++)
+		if (overlaps(&locations[i], addr, bytes)) {
+			locations[i].addr = 0;
+			locations[i].size = 0;
+		}
 }
 
 static u64 read_word(const void *addr, unsigned int size)
@@ -64,6 +89,25 @@ static struct store *newest(struct location *l)
 	return &l->stores[l->nr - 1];
 }
 
+static u64 mix(u64 a, u64 b)
+{
+	a = (a ^ b) * 0x9e3779b97f4a7c15;
+	return a ^ a >> 32;
+}
+
+/* Another size at the place of @l: its history ends, what was handed over not. */
+static void take_place_of(struct location *l, struct location *old)
+{
+	struct store *s = &l->stores[0];
+
+	s->hash = mix(s->hash, newest(old)->hash);
+	l->hash_readers += old->hash_readers;
+	if (newest(old)->releases) {
+		knowledge_join(&s->hands, &newest(old)->hands);
+		s->releases = true;
+	}
+}
+
 /* The location; made at its first use, what is there being its oldest store. */
 static struct location *location_of(struct cell *c, const void *addr,
 				    unsigned int size)
@@ -74,30 +118,22 @@ static struct location *location_of(struct cell *c, const void *addr,
 		l = &locations[i];
 		if (l->addr == (uintptr_t)addr && l->size == size)
 			return l;
-		if (l->addr < (uintptr_t)addr + size &&
-		    (uintptr_t)addr < l->addr + l->size) {
-			/* another size at this place: no histories */
-			locations_forget(c);
-			break;
-		}
 	}
 	BUG_ON(nr_locations == MAX_LOCATIONS);
 	l = &locations[nr_locations];
 	l->addr = (uintptr_t)addr;
 	l->size = size;
 	l->nr = 1;
-	l->next = c->loc;
 	l->hash_readers = 0;
 	memset(&l->stores[0], 0, sizeof(l->stores[0]));
 	l->stores[0].value = read_word(addr, size);
+	for (u16 i = c->loc; i; i = locations[i].next)
+		if (overlaps(&locations[i], addr, size))
+			take_place_of(l, &locations[i]);
+	locations_forget(c, addr, size);
+	l->next = c->loc;
 	c->loc = nr_locations++;
 	return l;
-}
-
-static u64 mix(u64 a, u64 b)
-{
-	a = (a ^ b) * 0x9e3779b97f4a7c15;
-	return a ^ a >> 32;
 }
 
 static void hash_load(struct location *l, const struct store *s)
@@ -367,7 +403,7 @@ void memory_store_coming(void *addr, unsigned int size, uintptr_t pc)
 	if (run.tracing)
 		source_trace_plain(addr, size, ACCESS_WRITE, pc);
 	/* Its value is not known yet: from here on this is the only store. */
-	locations_forget(c);
+	locations_forget(c, addr, size);
 	l = location_of(c, addr, size);
 	newest(l)->hash = run_task()->hash;
 }
@@ -441,8 +477,11 @@ bool memory_lock(u32 *word, bool trying, uintptr_t pc)
 	struct location *l;
 
 	run_task()->pc = pc;
-	if (trying)
+	if (trying && !c->tried) {
+		/* From now on its unlocking is a point. */
 		c->tried = true;
+		run.grown++;
+	}
 	if (*word) {
 		if (trying && cell_is_shared(c))
 			hash_load(location_of(c, word, 4),
@@ -469,16 +508,19 @@ void memory_unlock(u32 *word, uintptr_t pc)
 	struct location *l;
 
 	run_step(pc);
-	if (c->tried && cell_is_shared(c))
-		run_point(true);
+	run_point(c->tried && cell_is_shared(c));
 	run_task()->pc = pc;
+	cell_log(c);
 	cell_access(c, cell_mask(word, 4), ACCESS_WRITE | ACCESS_ATOMIC, pc,
 		    word);
 	l = location_of(c, word, 4);
 	if (run.tracing)
 		source_trace_lock(word, "released", pc);
 	append_store(l, 0, ORDER_RELEASE, NULL);
-	newest(l)->hash = mix(run_task()->hash, 2);
+	/* Before it and after it are two states. */
+	if (cell_is_shared(c))
+		run_task()->hash = mix(run_task()->hash, 2);
+	newest(l)->hash = run_task()->hash;
 	*word = 0;
 }
 

@@ -74,8 +74,10 @@ static inline u8 cell_mask(const void *addr, unsigned int size)
 }
 
 void locations_run_begin(void);
-/* A plain store made the histories of @c worthless. */
-void locations_forget(struct cell *c);
+/* A plain store of @bytes at @addr, in @c, made their history worthless. */
+void locations_forget(struct cell *c, const void *addr, size_t bytes);
+/* The same for many cells. */
+void locations_forget_all(const void *addr, size_t bytes);
 /* memory_check() - is it a freed frame or object? fails the run */
 void memory_check(const void *addr, size_t bytes, uintptr_t pc);
 /* memory_is_private() - the running task's own stack or thread-local block */

@@ -163,7 +163,7 @@ static void plain_part(const char *addr, unsigned int bytes, enum access kind,
 		return;
 	cell_access(c, cell_mask(addr, bytes), kind, pc, addr);
 	if ((kind & ACCESS_WRITE) && c->loc)
-		locations_forget(c);
+		locations_forget(c, addr, bytes);
 	if (run.tracing)
 		source_trace_plain(addr, bytes, kind, pc);
 }
@@ -194,6 +194,7 @@ static void fill_frame(const char *frame, bool copy)
 {
 	bool was_free = heap_frame_was_free(frame);
 
+	locations_forget_all(frame, FRAME);
 	BUG_ON(nr_filled == MAX_FILLED);
 	if (copy || !was_free)
 		filled[nr_filled++] = (const u64 *)frame;

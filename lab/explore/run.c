@@ -109,6 +109,36 @@ static bool can_run(struct task *t)
 	}
 }
 
+/*
+ * A task that spins gives way, but two of them could give way to each other for
+ * ever.  So who gives way again lets those act first that have not in between.
+ *
+ * Source: Musuvathi, Qadeer: Fair stateless model checking (PLDI 2008)
+ */
+static void give_way(struct task *t, unsigned int can)
+{
+	t->after |= can & ~t->acted;
+	t->acted = 0;
+}
+
+static void note_choice(unsigned int next)
+{
+	for (unsigned int i = 0; i < NR_TASKS; i++) {
+		run.tasks[i].acted |= BIT(next);
+		run.tasks[i].after &= ~BIT(next);
+	}
+}
+
+static unsigned int fair(unsigned int can, unsigned int running)
+{
+	unsigned int mask = can;
+
+	for (unsigned int i = 0; i < NR_TASKS; i++)
+		if (i != running && (run.tasks[i].after & can))
+			mask &= ~BIT(i);
+	return mask ? mask : can;
+}
+
 static unsigned int runnable(void)
 {
 	unsigned int mask = 0, spinning = 0;
@@ -143,9 +173,10 @@ static unsigned int lowest(unsigned int mask)
  */
 static unsigned int choose(unsigned int can, unsigned int running)
 {
-	unsigned int normal = running != NOBODY ? running : lowest(can);
-	unsigned int next = normal;
+	unsigned int normal, next;
 
+	can = fair(can, running);
+	normal = next = running != NOBODY ? running : lowest(can);
 	run.points++;
 	if (can & (can - 1))
 		next = run.chooser->pick(run.chooser, can, running);
@@ -155,6 +186,7 @@ static unsigned int choose(unsigned int can, unsigned int running)
 			return PICK_STOP;
 		fibre_switch(run_task()->fibre, controller);
 	}
+	note_choice(next);
 	if (next != normal)
 		deviate(run.running, run.running == NOBODY ? 0 :
 			run_task()->ops, next);
@@ -238,6 +270,8 @@ static void run_others(void)
 {
 	unsigned int can = runnable();
 
+	if (run_task()->state == TASK_YIELDED)
+		give_way(run_task(), can);
 	if (can) {
 		go_to(choose(can, NOBODY));
 		return;
@@ -263,8 +297,11 @@ u64 run_hash(void)
 {
 	u64 sum = 0;
 
-	for (unsigned int i = 0; i < NR_TASKS; i++)
-		sum += (run.tasks[i].hash ^ i) * 0x94d049bb133111eb;
+	for (unsigned int i = 0; i < NR_TASKS; i++) {
+		u64 h = run.tasks[i].hash * 0x94d049bb133111eb;
+
+		sum += (h ^ h >> 31) * 0xbf58476d1ce4e5b9;
+	}
 	return sum;
 }
 
@@ -314,6 +351,9 @@ static void reset_task(unsigned int i)
 	t->fibre = fibre;
 	t->name = i == TASK_RCU ? "rcu" : race.scenario->threads[i].name;
 	t->know.hb.at[i] = 1;
+	t->acted = -1;
+	/* Two that do the same are not the same. */
+	t->hash = (i + 1) * 0x9e3779b97f4a7c15;
 	t->state = i == TASK_RCU ? TASK_IDLE :
 		   i < run.nr_threads ? TASK_READY : TASK_DONE;
 	fibre_reset(fibre);

@@ -50,6 +50,8 @@ struct task {
 	struct knowledge know;
 	struct knowledge released;	/* at the last release fence */
 	struct knowledge loaded;	/* by relaxed loads, for an acquire fence */
+	u8 acted;			/* tasks chosen since it last gave way */
+	u8 after;			/* tasks that must be chosen before it */
 	unsigned int spins;		/* spin locks held */
 	unsigned int rcu_depth;
 	u32 rcu_section;		/* odd: inside */

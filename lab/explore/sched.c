@@ -82,6 +82,8 @@ static void relax(void *pc)
 {
 	if (run.phase == RUN_THREADS) {
 		run_step((uintptr_t)pc);
+		/* Who counts how often it spins is not where it was. */
+		run_task()->hash = run_task()->hash * 0x9e3779b97f4a7c15 + 1;
 		run_block(TASK_YIELDED, NULL);
 	}
 }

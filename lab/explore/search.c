@@ -94,7 +94,8 @@ static bool was_seen(struct explorer *e, unsigned int running)
 
 static void add_node(struct explorer *e, struct node node)
 {
-	BUG_ON(e->nr_nodes == MAX_NODES);
+	if (e->nr_nodes == MAX_NODES)
+		run_fail(FAIL_LIVELOCK, "more than %d choices", MAX_NODES);
 	e->nodes[e->nr_nodes++] = node;
 	e->depth++;
 }
