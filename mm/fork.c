@@ -103,21 +103,26 @@ static void copy_nonpresent_pte(struct pte_copy *c, pte_t pte)
 	set_pte_at(c->dst_vma->vm_mm, c->addr, c->dst, pte);
 }
 
-/* How many entries from here on map one page of @folio after the other? */
+/*
+ * How many entries from here on map one page of @folio after the other?
+ * @pinned: exclusive pages have to be copied, so these are runs of their own
+ */
 static unsigned int folio_pte_batch(const struct pte_copy *c,
-				    struct folio *folio, struct page *page)
+				    struct folio *folio, struct page *page,
+				    bool pinned)
 {
 	const unsigned long room = (c->end - c->addr) >> PAGE_SHIFT;
 	unsigned int max_nr, nr = 1;
 
-	if (!folio_test_large(folio))
+	if (!folio_test_large(folio) || (pinned && PageAnonExclusive(page)))
 		return 1;
 	max_nr = min(folio_nr_pages(folio) - folio_page_idx(folio, page), room);
 	for (; nr < max_nr; nr++) {
 		pte_t pte = ptep_get(c->src + nr);
 
 		if (!pte_present(pte) || pte_special(pte) ||
-		    pte_pfn(pte) != page_to_pfn(page) + nr)
+		    pte_pfn(pte) != page_to_pfn(page) + nr ||
+		    (pinned && PageAnonExclusive(page + nr)))
 			break;
 	}
 	return nr;
@@ -156,6 +161,7 @@ static int copy_present_ptes(struct pte_copy *c, pte_t pte)
 {
 	struct page *page = vm_normal_page(c->src_vma, c->addr, pte);
 	struct folio *folio;
+	bool pinned;
 	int nr, err;
 
 	if (!page) {
@@ -163,8 +169,10 @@ static int copy_present_ptes(struct pte_copy *c, pte_t pte)
 		return 1;
 	}
 	folio = page_folio(page);
+	pinned = folio_test_anon(folio) &&
+		 folio_needs_cow_for_dma(c->src_vma, folio);
 	/* With a page at hand this is about one that has to be copied. */
-	nr = c->prealloc ? 1 : folio_pte_batch(c, folio, page);
+	nr = c->prealloc ? 1 : folio_pte_batch(c, folio, page, pinned);
 	folio_ref_add(folio, nr);
 	if (!folio_test_anon(folio)) {
 		folio_dup_file_rmap_ptes(folio, page, nr);

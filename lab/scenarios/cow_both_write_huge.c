@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+#include "lab/scenario.h"
+
+static u64 child_load(struct race *r, unsigned long page)
+{
+	u64 word = -1;
+
+	if (pf_read(r->mms[0], race_at(page), &word, sizeof(word)) !=
+	    sizeof(word))
+		return -1;
+	return word;
+}
+
+static long child_store(struct race *r, unsigned long page, u64 word)
+{
+	return pf_write(r->mms[0], race_at(page), &word, sizeof(word));
+}
+
+static void setup(struct race *r)
+{
+	race_setup_huge(r);
+	race_check(!pf_mm_fork(r->mm, &r->mms[0]));
+}
+
+static void parent(struct race *r, struct race_hold *mine)
+{
+	race_write(r, mine, 0, 0, 7);
+}
+
+static void child(struct race *r, struct race_hold *mine)
+{
+	race_check(child_store(r, 0, 8) == 8);
+	race_done(mine);
+}
+
+static void check(struct race *r)
+{
+	race_check(race_load(r, 0) == 7 && child_load(r, 0) == 8);
+	race_check(race_load(r, 1) == 101 && child_load(r, 1) == 101);
+}
+
+SCENARIO(cow_both_write_huge,
+	.claim = "two who share a huge page and store at once part, and lose nothing",
+	.machine = { RACE_THP },
+	.setup = setup,
+	.threads = { { "parent", parent }, { "child", child } },
+	.check = check)

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+#include "lab/scenario.h"
+
+static u64 child_load(struct race *r, unsigned long page)
+{
+	u64 word = -1;
+
+	if (pf_read(r->mms[0], race_at(page), &word, sizeof(word)) !=
+	    sizeof(word))
+		return -1;
+	return word;
+}
+
+static void pin(struct race *r, struct race_hold *mine)
+{
+	race_pin(r, mine, 0, 2, PINFOLD_FOLL_WRITE);
+}
+
+static void fork_it(struct race *r, struct race_hold *mine)
+{
+	race_check(!pf_mm_fork(r->mm, &r->mms[0]));
+	race_done(mine);
+}
+
+static void check(struct race *r)
+{
+	const struct race_hold *h = &r->hold[0];
+
+	race_check(h->nr == 2);
+	race_check(race_values(h, 100, 1));
+	race_check(race_all_same(r, h, 0));
+	race_check(child_load(r, 0) == 100 && child_load(r, 1) == 101);
+}
+
+SCENARIO(pin_vs_fork,
+	.claim = "a page pinned before or after a fork stays the parent's",
+	.reference = "inv_O5",
+	.setup = race_setup_pages,
+	.threads = { { "pin", pin }, { "fork", fork_it } },
+	.check = check)
