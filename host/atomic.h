@@ -54,12 +54,19 @@ static inline void smp_mb(void)
 }
 
 /*
- * smp_mb__after_atomic() - a full barrier directly behind an atomic_*, which on
- * x86 is one already
+ * On x86 each locked instruction is a full barrier and loads stay in order.  A
+ * controller of schedules knows the memory model of C only.
  */
+#if (defined(__x86_64__) || defined(__i386__)) && !defined(PINFOLD_SCHED)
+#define X86_ORDER		1
+#else
+#define X86_ORDER		0
+#endif
+
+/* smp_mb__after_atomic() - a full barrier directly behind an atomic_* */
 static inline void smp_mb__after_atomic(void)
 {
-#if defined(__x86_64__) || defined(__i386__)
+#if X86_ORDER
 	barrier();
 #else
 	smp_mb();
@@ -69,7 +76,7 @@ static inline void smp_mb__after_atomic(void)
 /* smp_rmb() - loads before it are not later than loads behind it */
 static inline void smp_rmb(void)
 {
-#if defined(__x86_64__) || defined(__i386__)
+#if X86_ORDER
 	barrier();
 #else
 	smp_mb();
