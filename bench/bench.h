@@ -27,7 +27,7 @@ enum bench_frames {
 
 struct bench_options {
 	u64 bytes;			/* of a synthetic shape */
-	unsigned long pages_per_call;
+	unsigned long pages_per_call;	/* 0: the suite's default */
 	unsigned int repeats;
 	unsigned int threads;
 	unsigned int nr_folios;		/* 0: the suite's default */
@@ -50,6 +50,7 @@ enum bench_status { BENCH_OK, BENCH_SKIPPED, BENCH_FAILED };
 
 struct bench_row {
 	const char *suite;
+	const char *part;		/* printed by the suite; NULL: the table */
 	char algo[32];
 	enum bench_status status;
 	char reason[160];		/* unless ok */
@@ -61,6 +62,8 @@ struct bench_row {
 	unsigned int threads, repeats;
 	struct bench_figure get_ns, put_ns;	/* a page */
 	double get_ratio, put_ratio;	/* over limit's medians; limit: 1 */
+	bool has_kept;
+	double kept;			/* pages of a call, where that is asked */
 	bool has_events;
 	double get_events[NR_EVENTS], put_events[NR_EVENTS];	/* a page */
 };
@@ -85,9 +88,11 @@ struct bench_suite {
 	const char *name;
 	const char *summary;
 	const char *call;		/* what is timed, for the heading */
+	unsigned long pages_per_call;	/* without -n */
 	const struct contestant *contestants;
 	unsigned int nr_contestants;
 	const struct contestant *limit;	/* NULL: contestant_limit */
+	bool does_less;			/* ... than the limit: that is no fault */
 	const struct bench_gain *gains;
 	unsigned int nr_gains;
 	/*
@@ -96,10 +101,13 @@ struct bench_suite {
 	 */
 	int (*run)(const struct bench_options *options,
 		   struct bench_result *result);
+	/* Prints the rows that have a part; NULL: there are none. */
+	void (*report)(const struct bench_result *result, FILE *out);
 };
 
 extern const struct bench_suite bench_walk;
 extern const struct bench_suite bench_longterm;
+extern const struct bench_suite bench_fast;
 
 /* Medians and the like; @samples is reordered. */
 struct bench_figure bench_summary(double *samples, unsigned int nr);

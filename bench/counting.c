@@ -26,7 +26,7 @@ static struct bench_row *find_row(struct bench_result *result, const json_t *j)
 	     i++) {
 		struct bench_row *row = &result->rows[i];
 
-		if (!strcmp(row->algo, algo) && !strcmp(row->shape, shape) &&
+		if (!row->part && !strcmp(row->algo, algo) && !strcmp(row->shape, shape) &&
 		    !strcmp(bench_frames_name(row->frames), frames))
 			return row;
 	}

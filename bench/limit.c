@@ -69,12 +69,16 @@ static int add_folio(struct limit *l, struct mm_struct *mm, pf_addr_t *at,
 }
 
 int limit_prepare(struct limit *l, struct shape *shape,
-		  const struct shape_range *ranges, size_t nr_ranges)
+		  const struct shape_range *ranges, size_t nr_ranges,
+		  unsigned long pages_per_call)
 {
 	struct machine *previous = machine_enter(shape->machine);
 	int err = 0;
 
-	*l = (struct limit){ .memmap = (struct page *)shape->machine };
+	*l = (struct limit){
+		.memmap = (struct page *)shape->machine,
+		.pages_per_call = pages_per_call,
+	};
 	for (size_t i = 0; i < nr_ranges && !err; i++) {
 		pf_addr_t at = ranges[i].start;
 		pf_addr_t end = at + ranges[i].nr_pages * PAGE_SIZE;
@@ -191,6 +195,46 @@ static __always_inline unsigned long get_all(const struct limit *l,
 unsigned long limit_get(const struct limit *l, struct page **pages)
 {
 	return get_all(l, false, pages);
+}
+
+/* A large folio, at most @per_call pages at a time. */
+static __always_inline void get_parts(struct page *memmap, const u64 *entries,
+				      bool leaf, unsigned long nr,
+				      unsigned long per_call,
+				      struct page **pages)
+{
+	struct page *head = entry_page(memmap, entries[0]);
+
+	for (unsigned long k = 0, part; k < nr; k += part) {
+		part = min(per_call, nr - k);
+		if (!leaf)
+			use(differing_bits((const uintptr_t *)entries + k,
+					   part));
+		use(head->flags);
+		atomic_add(part, &head->_refcount);
+		atomic_add(part, &head->_pincount);
+		gup_store_pages(pages + k, head + k, part);
+	}
+}
+
+/* Calls are taken to begin with the folios that are longer than they. */
+unsigned long limit_get_calls(const struct limit *l, struct page **pages)
+{
+	unsigned long done = 0;
+
+	for (size_t i = 0; i < l->nr_spans; i++) {
+		const struct limit_span s = l->spans[i];
+		unsigned long nr = min(1UL << s.order, s.nr_pages);
+
+		if (!s.order)
+			get_small(l->memmap, s.entries, false, s.nr_pages,
+				  pages + done);
+		for (unsigned long k = 0; s.order && k < s.nr_pages; k += nr)
+			get_parts(l->memmap, s.entries + k, s.leaf, nr,
+				  l->pages_per_call, pages + done + k);
+		done += s.nr_pages;
+	}
+	return done;
 }
 
 unsigned long limit_get_longterm(const struct limit *l, struct page **pages)

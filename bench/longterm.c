@@ -58,12 +58,12 @@ static void longterm_limit_put(const struct contestant *c __maybe_unused,
 }
 
 static const struct contestant contestants[] = {
-	{ "per-page", NULL, per_page_get, longterm_put },
-	{ "per-folio", NULL, per_folio_get, longterm_put },
+	{ "per-page", NULL, per_page_get, longterm_put, false },
+	{ "per-folio", NULL, per_folio_get, longterm_put, false },
 };
 
 static const struct contestant limit = {
-	"limit", NULL, longterm_limit_get, longterm_limit_put,
+	"limit", NULL, longterm_limit_get, longterm_limit_put, false,
 };
 
 static const struct bench_gain gains[] = {
@@ -83,6 +83,7 @@ const struct bench_suite bench_longterm = {
 	.name = "longterm",
 	.summary = "longterm pins: looking for movable memory by page or folio",
 	.call = "pin_user_pages(PIN|WRITE|LONGTERM)",
+	.pages_per_call = 512,
 	.contestants = contestants,
 	.nr_contestants = ARRAY_SIZE(contestants),
 	.limit = &limit,

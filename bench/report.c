@@ -42,7 +42,7 @@ static void fill_table(struct table *t, const struct bench_result *result,
 		const struct bench_row *row = &result->rows[i];
 		unsigned int a, s;
 
-		if (row->frames != frames)
+		if (row->frames != frames || row->part)
 			continue;
 		a = find_name(t->algos, &t->nr_algos, ARRAY_SIZE(t->algos),
 			      row->algo);
@@ -219,6 +219,8 @@ void report_tables(const struct bench_suite *suite,
 		print_gains(suite, &t, out);
 		print_events(&t, out);
 	}
+	if (suite->report)
+		suite->report(result, out);
 	print_failures(result, out);
 }
 
@@ -251,6 +253,8 @@ static json_t *row_json(const struct bench_row *row)
 
 	if (row->status != BENCH_OK)
 		json_object_set_new(j, "reason", json_string(row->reason));
+	if (row->part)
+		json_object_set_new(j, "part", json_string(row->part));
 	if (row->folio_bytes)
 		json_object_set_new(j, "folio_bytes",
 				    json_integer(row->folio_bytes));
@@ -271,6 +275,8 @@ static json_t *row_json(const struct bench_row *row)
 		json_object_set_new(j, "put_limit_ratio",
 				    json_real(row->put_ratio));
 	}
+	if (row->has_kept)
+		json_object_set_new(j, "kept_per_call", json_real(row->kept));
 	if (row->has_events)
 		json_object_set_new(j, "events",
 			json_pack("{s:o, s:o}",

@@ -89,10 +89,9 @@ static void note_arena(struct bench_result *result, const struct shape *shape)
 	result->arena_huge_bytes = host_huge_bytes(m->arena, m->arena_bytes);
 }
 
-/* Rows of one shape; @shape is NULL, and error_text() says why, if it failed. */
-static int add_rows(const struct bench_suite *suite,
-		    const struct bench_options *o, struct bench_result *result,
-		    struct shape *shape, const struct bench_row *column)
+int bench_add_rows(const struct bench_suite *suite,
+		   const struct bench_options *o, struct bench_result *result,
+		   struct shape *shape, const struct bench_row *column)
 {
 	struct contestant contestants[BENCH_MAX_ALGOS + 1];
 	unsigned int nr = choose(suite, o, contestants);
@@ -111,7 +110,7 @@ static int add_rows(const struct bench_suite *suite,
 		err = turns_run(o, shape, contestants, rows, nr);
 	if (err)
 		fail_rows(rows, nr);
-	for (unsigned int i = 0; i < nr && !err; i++)
+	for (unsigned int i = 0; i < nr && !err && !suite->does_less; i++)
 		check_row(&rows[i], &rows[nr - 1]);
 	return 0;
 }
@@ -159,7 +158,7 @@ static int run_synthetic(const struct bench_suite *suite,
 	}
 	if (shape)
 		note_arena(result, shape);
-	err = add_rows(suite, o, result, shape, &column);
+	err = bench_add_rows(suite, o, result, shape, &column);
 	shape_free(shape);
 	return err;
 }
@@ -196,7 +195,7 @@ static int run_layout(const struct bench_suite *suite,
 		err = fail(-EINVAL, "no resident page of the layout can be "
 			   "pinned", 0, 0, 0);
 	else
-		err = add_rows(suite, o, result, shape, &column);
+		err = bench_add_rows(suite, o, result, shape, &column);
 	shape_free(shape);
 	return err;
 }

@@ -102,10 +102,12 @@ static void run_lane(void *arg)
 	lane->get = (struct side){ 0 };
 	lane->put = (struct side){ 0 };
 	for (unsigned int i = 0; i < lane->turns->rounds; i++) {
-		mmap_read_lock(mm);
+		if (!lane->turns->contestant->unlocked)
+			mmap_read_lock(mm);
 		timed(lane, &lane->get, do_get);
 		timed(lane, &lane->put, do_put);
-		mmap_read_unlock(mm);
+		if (!lane->turns->contestant->unlocked)
+			mmap_read_unlock(mm);
 	}
 	machine_leave(previous);
 }
@@ -224,7 +226,7 @@ static void limit_contestant_put(const struct contestant *c __maybe_unused,
 }
 
 const struct contestant contestant_limit = {
-	"limit", NULL, limit_contestant_get, limit_contestant_put,
+	"limit", NULL, limit_contestant_get, limit_contestant_put, false,
 };
 
 /* ---- shares -------------------------------------------------------------------- */
@@ -306,7 +308,7 @@ static int prepare(struct turns *t)
 		s->pages = pages;
 		pages += s->nr_pages;
 		err = limit_prepare(&s->limit, t->shape, s->ranges,
-				    s->nr_ranges);
+				    s->nr_ranges, s->pages_per_call);
 	}
 	return err;
 }

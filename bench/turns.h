@@ -22,6 +22,7 @@ struct contestant {
 	/* Fill share->pages; the number of pages got. */
 	long (*get)(const struct contestant *c, struct share *share);
 	void (*put)(const struct contestant *c, struct share *share);
+	bool unlocked;		/* mmap_lock is not held around them */
 };
 
 /* One thread's part of a shape. */
@@ -34,6 +35,7 @@ struct share {
 	struct page **pages;		/* room for nr_pages */
 	struct limit limit;
 	long got;
+	long kept;		/* of a contestant's own, from get to put */
 };
 
 /* One call of so many pages; @flags is FOLL_WRITE or 0. */
@@ -52,6 +54,19 @@ long share_pin(struct share *share, pin_chunk_fn pin, const void *arg);
 int __must_check bench_run_shapes(const struct bench_suite *suite,
 				  const struct bench_options *options,
 				  struct bench_result *result);
+
+/*
+ * bench_add_rows() - the rows of @suite on one shape
+ * @shape: NULL: it failed, and error_text() says why
+ * @column: what the rows have in common
+ *
+ * Return: 0, failed rows among them; -E2BIG.
+ */
+int __must_check bench_add_rows(const struct bench_suite *suite,
+				const struct bench_options *options,
+				struct bench_result *result,
+				struct shape *shape,
+				const struct bench_row *column);
 
 /* The hardware's part; add it last. */
 extern const struct contestant contestant_limit;

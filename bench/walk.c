@@ -33,9 +33,9 @@ static void walk_put(const struct contestant *c __maybe_unused, struct share *s)
 }
 
 static const struct contestant contestants[] = {
-	{ "single", &gup_algos[GUP_SINGLE], walk_get, walk_put },
-	{ "walk", &gup_algos[GUP_WALK], walk_get, walk_put },
-	{ "batch", &gup_algos[GUP_BATCH], walk_get, walk_put },
+	{ "single", &gup_algos[GUP_SINGLE], walk_get, walk_put, false },
+	{ "walk", &gup_algos[GUP_WALK], walk_get, walk_put, false },
+	{ "batch", &gup_algos[GUP_BATCH], walk_get, walk_put, false },
 };
 
 static const struct bench_gain gains[] = {
@@ -54,6 +54,7 @@ const struct bench_suite bench_walk = {
 	.name = "walk",
 	.summary = "the slow path: a page, a table or a run at a time",
 	.call = "pin_user_pages(PIN|WRITE)",
+	.pages_per_call = 512,
 	.contestants = contestants,
 	.nr_contestants = ARRAY_SIZE(contestants),
 	.gains = gains,

@@ -20,6 +20,7 @@
 static const struct bench_suite *const suites[] = {
 	&bench_walk,
 	&bench_longterm,
+	&bench_fast,
 };
 
 struct call {
@@ -43,7 +44,7 @@ static int help(void)
 		printf("  %-10s %s\n", suites[i]->name, suites[i]->summary);
 	puts("\n"
 	     "  -m MIB            memory to pin (256)\n"
-	     "  -n PAGES          pages a call (512)\n"
+	     "  -n PAGES          pages a call (512; fast: 64)\n"
 	     "  -r REPEATS        turns of each row; figures are medians (11)\n"
 	     "  -j THREADS        threads, each with its part of the memory (1)\n"
 	     "  --folio LIST      folio sizes, 4K, 16K to 2M, 1G (4K,64K,2M)\n"
@@ -439,6 +440,7 @@ static int run_suite(struct call *call, const struct bench_suite *suite,
 		     char **argv)
 {
 	struct bench_result *result = calloc(1, sizeof(*result));
+	struct bench_options options = call->options;
 	FILE *tables = call->json && !strcmp(call->json, "-") ? stderr : stdout;
 	int err;
 
@@ -446,7 +448,9 @@ static int run_suite(struct call *call, const struct bench_suite *suite,
 		return failed("bench", "no memory");
 	if (result_heading(call))
 		fputc('\n', tables);
-	err = suite->run(&call->options, result);
+	if (!options.pages_per_call)
+		options.pages_per_call = suite->pages_per_call;
+	err = suite->run(&options, result);
 	progress_done();
 	if (err) {
 		free(result);
@@ -459,7 +463,7 @@ static int run_suite(struct call *call, const struct bench_suite *suite,
 		if (err)
 			fprintf(stderr, "pinfold bench: no events: the counting "
 				"build did not answer: %s\n", strerror(-err));
-		report_tables(suite, &call->options, result, tables);
+		report_tables(suite, &options, result, tables);
 	}
 	err = call->json_out ? report_json(result, call->json_out) : 0;
 	err = err ? failed("bench", "cannot write the rows") :
@@ -473,7 +477,6 @@ static int run(int argc, char **argv)
 	struct call call = {
 		.options = {
 			.bytes = (u64)256 << 20,
-			.pages_per_call = 512,
 			.repeats = 11,
 			.threads = 1,
 			.frames = FRAMES_ORDERED | FRAMES_SHUFFLED,

@@ -53,6 +53,29 @@ static inline void smp_mb(void)
 #endif
 }
 
+/*
+ * smp_mb__after_atomic() - a full barrier directly behind an atomic_*, which on
+ * x86 is one already
+ */
+static inline void smp_mb__after_atomic(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	barrier();
+#else
+	smp_mb();
+#endif
+}
+
+/* smp_rmb() - loads before it are not later than loads behind it */
+static inline void smp_rmb(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	barrier();
+#else
+	smp_mb();
+#endif
+}
+
 /* cmpxchg() - fully ordered; true if *@p was *@old, else *@old is updated */
 #define try_cmpxchg(p, old, new)					\
 	__atomic_compare_exchange_n((p), (old), (new), false,		\
@@ -139,6 +162,20 @@ static inline bool atomic_add_unless(atomic_t *v, int i, int u)
 		if (old == u)
 			return false;
 	} while (!try_cmpxchg(&v->counter, &old, old + i));
+	return true;
+}
+
+/* atomic_add_if_positive() - adds @i if the value is; true if it added */
+static inline bool atomic_add_if_positive(int i, atomic_t *v)
+{
+	int old = atomic_read(v);
+
+	count_event(EV_ATOMICS);
+	do {
+		if (unlikely(old <= 0))
+			return false;
+	} while (!try_cmpxchg(&v->counter, &old,
+			      (int)((unsigned int)old + (unsigned int)i)));
 	return true;
 }
 

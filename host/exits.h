@@ -55,6 +55,21 @@ enum gup_exit {
 	GUP_SLOW_RETRY_KILLED,	/* a later wait for mmap_lock */
 	GUP_SLOW_RETRY_ENDED,	/* nothing more after the lock was dropped */
 	GUP_SLOW_UNPINNABLE,	/* longterm pins where memory has to move */
+	/* the lockless walk; F-numbers are those of its steps (mm/gup_fast.c) */
+	GUP_FAST_ABSENT,	/* no table below an upper entry */
+	GUP_FAST_F1,		/* PROT_NONE */
+	GUP_FAST_F2,		/* not permitted by the entry, or none */
+	GUP_FAST_F4,		/* special */
+	GUP_FAST_F5_FROZEN,	/* the folio's count is not positive */
+	GUP_FAST_F5_MOVED,	/* the page belongs to another folio by now */
+	GUP_FAST_F5_LONGTERM,	/* may not be pinned for long */
+	GUP_FAST_F6_ENTRY,	/* the entry has changed */
+	GUP_FAST_F6_TABLE,	/* the entry that its table hangs on has */
+	GUP_FAST_F7,		/* file memory that is not to be written so */
+	GUP_FAST_F8,		/* not exclusive */
+	GUP_FAST_CLIPPED,	/* a run was shorter than its folio said */
+	GUP_FAST_FORKING,	/* a fork is write-protecting */
+	GUP_FAST_FORKED,	/* a fork began meanwhile */
 	NR_GUP_EXITS,
 };
 

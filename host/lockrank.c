@@ -9,11 +9,13 @@
 const char *const lock_rank_names[NR_LOCK_RANKS] = {
 	[RANK_NONE] = "none",
 	[RANK_SESSION] = "gup_test session",
+	[RANK_MM_LIST] = "mm list lock",
 	[RANK_MMAP] = "mmap_lock",
 	[RANK_HUGETLB_FAULT] = "hugetlb fault lock",
 	[RANK_FOLIO] = "folio lock",
 	[RANK_ANON_VMA] = "anon_vma lock",
 	[RANK_PTL] = "page-table lock",
+	[RANK_USERFAULT] = "userfault lock",
 	[RANK_HUGETLB] = "hugetlb lock",
 	[RANK_LRU] = "lru lock",
 	[RANK_PCP] = "cpu lists lock",
@@ -32,7 +34,8 @@ struct held_lock {
 	int line;
 };
 
-#define MAX_HELD 48
+/* Collapsing and splitting hold the locks of 512 folios at once. */
+#define MAX_HELD 576
 
 static __thread struct held_lock held[MAX_HELD];
 static __thread int nr_held;

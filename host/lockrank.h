@@ -17,11 +17,13 @@
 enum lock_rank {
 	RANK_NONE,
 	RANK_SESSION,	/* gup_test session: the pages that it keeps */
+	RANK_MM_LIST,	/* machine->mm_list_sem: address spaces do not go away */
 	RANK_MMAP,	/* mm->mmap_lock: VMAs of one address space */
 	RANK_HUGETLB_FAULT, /* machine->hugetlb_fault[]: a place of an area */
 	RANK_FOLIO,	/* folio lock bit: mapping and index of a folio */
 	RANK_ANON_VMA,	/* anon_vma->rwsem: areas that may map its folios */
 	RANK_PTL,	/* page-table lock: the entries of one table */
+	RANK_USERFAULT,	/* userfaultfd_ctx->lock: who waits for a handler */
 	RANK_HUGETLB,	/* hstate->lock: a pool of huge pages */
 	RANK_LRU,	/* zone->lru_lock: LRU lists and their flags */
 	RANK_PCP,	/* simulated CPU's free lists and LRU batch */

@@ -5,9 +5,9 @@
  * Odd while a writer works.  Writers exclude each other by a lock of theirs.
  *
  * Source: include/linux/seqlock.h
- * Differs: raw_write_seqcount_begin() is a full barrier, and the reader's
- *          second look is one too, so that a reader may raise a count that the
- *          writer looks at: one of the two sees the other.
+ * Differs: raw_write_seqcount_begin() is a full barrier, so that a reader may
+ *          raise a count that the writer looks at, with a full barrier behind
+ *          it: one of the two sees the other.
  */
 #ifndef HOST_SEQCOUNT_H
 #define HOST_SEQCOUNT_H
@@ -32,10 +32,14 @@ static inline unsigned int raw_read_seqcount(const seqcount_t *s)
 /* read_seqcount_retry() - was a writer there since @start was read? */
 static inline bool read_seqcount_retry(const seqcount_t *s, unsigned int start)
 {
-	smp_mb();
+	smp_rmb();
 	return READ_ONCE(s->sequence) != start;
 }
 
+/*
+ * [gup-fork] raise the sequence, then read the folios' counts; paired with
+ * gup_fast()
+ */
 static inline void raw_write_seqcount_begin(seqcount_t *s)
 {
 	word_add(&s->sequence, 1);

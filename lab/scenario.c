@@ -102,10 +102,16 @@ void race_setup_empty(struct race *r)
 	race_map(r, 0, 4, RACE_RW);
 }
 
+void race_drain(struct race *r)
+{
+	lru_add_drain_all(machine_of(r->machine));
+}
+
 void race_setup_pages(struct race *r)
 {
 	race_setup_empty(r);
 	race_store(r, 0, 4, 100);
+	race_drain(r);
 }
 
 void race_setup_huge_empty(struct race *r)

@@ -128,8 +128,13 @@ void race_map_hugetlb(struct race *r, unsigned long page, unsigned long nr);
 /* race_store() - the first word of page i becomes @value + i */
 void race_store(struct race *r, unsigned long page, unsigned long nr,
 		u64 value);
+/*
+ * race_drain() - empty the LRU batches, which hold references: else the last
+ * put is theirs, and no thread frees a page
+ */
+void race_drain(struct race *r);
 
-/* Setups that many share: pages [0, 4) writable, page i holds 100 + i. */
+/* Setups that many share: pages [0, 4), page i holds 100 + i; drained. */
 void race_setup_pages(struct race *r);
 /* The same without a page: the first touch is still to come. */
 void race_setup_empty(struct race *r);

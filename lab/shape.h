@@ -48,6 +48,16 @@ int __must_check shape_synthetic(u64 bytes, unsigned int order,
 				 const struct shape_options *options,
 				 struct shape **out);
 
+/*
+ * shape_scatter_cma() - page @place of each @every pages lies in a CMA block
+ *
+ * For a fresh synthetic shape of 4 KiB folios in ascending frames.  Its last
+ * blocks give their pages and are no longer in its range.
+ * Return: 0, or -EINVAL and the reason in error_text().
+ */
+int __must_check shape_scatter_cma(struct shape *shape, unsigned long every,
+				   unsigned long place);
+
 #define SHAPE_AS_CAPTURED (-1)
 
 /*

@@ -369,6 +369,10 @@ static void check_areas(struct audit *a)
 		      vma->vm_start, vma->vm_end);
 		CHECK(a, MM_AREAS, vma->vm_page_prot.pgprot == prot.pgprot,
 		      "the protection of area %#" PRIx64, vma->vm_start);
+		CHECK(a, MM_AREAS, !vma->userfaultfd_ctx ||
+		      (vma->vm_flags & VM_UFFD_WP), "area %#" PRIx64
+		      " has a handler, and nothing for it to do",
+		      vma->vm_start);
 		end = vma->vm_end;
 	}
 	CHECK(a, MM_AREAS, nr == a->mm->map_count, "%u areas, map_count %u",
@@ -421,6 +425,8 @@ static void check_permissions(struct audit *a, struct vm_area_struct *vma,
 		return;
 	CHECK(a, MM_ENTRIES, !pte_write(bits) || (vma->vm_flags & VM_WRITE),
 	      "a writable entry at %#" PRIx64, address);
+	CHECK(a, MM_ENTRIES, !pte_write(bits) || !userfaultfd_pte_wp(vma, bits),
+	      "a writable entry at %#" PRIx64 " is write-protected", address);
 	CHECK(a, MM_ENTRIES, pte_protnone(bits) || vma_is_accessible(vma),
 	      "an accessible entry at %#" PRIx64, address);
 	CHECK(a, MM_ENTRIES, (pte_val(bits) & _PAGE_NX) ||

@@ -9,6 +9,7 @@
 #include "mm/gfp.h"
 #include "mm/hugetlb.h"
 #include "mm/swap.h"
+#include "mm/swapops.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -50,6 +51,28 @@ void folio_lock(struct folio *folio)
 		ticket = wait_again(q);
 	}
 	wait_end(q);
+}
+
+void migration_entry_wait_on_locked(swp_entry_t entry, spinlock_t *ptl)
+{
+	/* The folio is alive while its migration entry is there. */
+	struct folio *folio = pfn_swap_entry_folio(entry);
+	struct wait_queue *q = folio_waitqueue(folio);
+	u32 ticket = wait_begin(q);
+	bool locked;
+
+	set_bit(PG_waiters, &folio->flags);
+	locked = folio_test_locked(folio);
+	spin_unlock(ptl);
+	if (locked)
+		(void)!wait_sleep(q, ticket, WAIT_UNINTERRUPTIBLE);
+	wait_end(q);
+}
+
+void __folio_set_locked(struct folio *folio)
+{
+	lockrank_acquire(folio, RANK_FOLIO, 0, true, __FILE__, __LINE__);
+	WRITE_ONCE(folio->flags, READ_ONCE(folio->flags) | BIT(PG_locked));
 }
 
 void folio_unlock(struct folio *folio)

@@ -97,9 +97,17 @@ static inline void ClearPageAnonExclusive(struct page *page)
 	clear_bit(PG_anon_exclusive, &page->flags);
 }
 
+/* page_is_small_folio() - page_folio(@page) is it, and small, at this moment */
+static inline bool page_is_small_folio(const struct page *page)
+{
+	count_event(EV_FOLIO_LOOKUPS);
+	return !PageTail(page) && !test_bit(PG_head, &page->flags);
+}
+
+/* Exact for a folio that is held; a guess, but in range, for any other. */
 static inline unsigned int folio_order(const struct folio *folio)
 {
-	return folio_test_large(folio) ? folio->order : 0;
+	return folio_test_large(folio) ? READ_ONCE(folio->order) : 0;
 }
 
 static inline long folio_nr_pages(const struct folio *folio)
@@ -213,6 +221,24 @@ static inline bool __must_check folio_try_get(struct folio *folio)
 	return atomic_add_unless(&folio->_refcount, 1, 0);
 }
 
+/*
+ * folio_ref_freeze() - make the count 0 if it is @count
+ *
+ * Nobody can take a reference until folio_ref_unfreeze(), which publishes what
+ * was done to the folio meanwhile.
+ * Source: include/linux/page_ref.h
+ */
+static inline bool __must_check folio_ref_freeze(struct folio *folio, int count)
+{
+	return atomic_cmpxchg(&folio->_refcount, count, 0) == count;
+}
+
+static inline void folio_ref_unfreeze(struct folio *folio, int count)
+{
+	VM_BUG_ON_FOLIO(folio_ref_count(folio), folio);
+	smp_store_release(&folio->_refcount.counter, count);
+}
+
 void __folio_put(struct folio *folio);
 
 /*
@@ -241,6 +267,13 @@ static inline void folio_put(struct folio *folio)
 	folio_put_refs(folio, 1);
 }
 
+/* put_page_testzero() - drop one; true if it was the last, and nothing is freed */
+static inline bool __must_check put_page_testzero(struct page *page)
+{
+	VM_BUG_ON(atomic_read(&page->_refcount) <= 0);
+	return atomic_dec_and_test(&page->_refcount);
+}
+
 static inline void put_page(struct page *page)
 {
 	folio_put(page_folio(page));
@@ -261,10 +294,24 @@ static inline bool folio_maybe_dma_pinned(struct folio *folio)
 	return (unsigned int)folio_ref_count(folio) >= GUP_PIN_COUNTING_BIAS;
 }
 
+/*
+ * folio_likely_mapped_shared() - does more than one address space map it?
+ *
+ * Source: include/linux/mm.h:folio_likely_mapped_shared()
+ * Differs: a large folio is judged by its whole mapcount, for want of one a
+ *          page: no, while all its entries could be of one address space.
+ */
+static inline bool folio_likely_mapped_shared(struct folio *folio)
+{
+	return folio_mapcount(folio) > folio_nr_pages(folio);
+}
+
 /* The folio lock.  While it is held, mapping and index do not change. */
 void folio_lock(struct folio *folio);
 bool __must_check folio_trylock(struct folio *folio);
 void folio_unlock(struct folio *folio);
+/* __folio_set_locked() - lock a folio that nobody else sees yet */
+void __folio_set_locked(struct folio *folio);
 
 static inline bool folio_test_locked(const struct folio *folio)
 {

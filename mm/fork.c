@@ -21,6 +21,8 @@
  * anon_vma's lock for write, so that a walk from a folio meets either no entry
  * of the child's area or all; page-table locks, the child's first.
  * Source: kernel/fork.c:dup_mmap(), mm/memory.c:copy_page_range()
+ * Differs: a child of an mm that lost a huge page to the owner of its reservation
+ *          has lost it too; Linux gives it an empty one.
  */
 #include "mm/mm.h"
 

@@ -61,6 +61,12 @@ static inline enum migratetype folio_migratetype(const struct folio *folio)
 						 PAGEBLOCK_ORDER]);
 }
 
+/* pageblock_id() - of the folio's head: blocks of descriptors are aligned */
+static __always_inline uintptr_t pageblock_id(const struct folio *folio)
+{
+	return (uintptr_t)folio / (PAGEBLOCK_PAGES * sizeof(struct page));
+}
+
 /*
  * folio_is_longterm_pinnable() - may it be pinned without a bound in time?
  *

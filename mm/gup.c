@@ -153,10 +153,6 @@ static __always_inline long gup_lookup_pte(struct vm_area_struct *vma,
 	return 1;
 }
 
-/* Bits that may differ inside a run: what they say is said of one page. */
-#define RUN_SOFT_BITS	(_PAGE_ACCESSED | _PAGE_DIRTY | _PAGE_SOFT_DIRTY | \
-			 _PAGE_UFFD_WP)
-
 /*
  * gup_plain_run() - eight PTEs at a time, while all are writable
  * @ptep: the first of the run, writable

@@ -77,7 +77,7 @@ long pin_user_pages_unlocked(struct mm_struct *mm, pf_addr_t start,
 
 /*
  * The fast forms work on the calling thread's own mm, which the caller has set.
- * They take mmap_lock themselves.  Flags: FOLL_WRITE, _LONGTERM, _FORCE,
+ * They begin without mmap_lock and take it for what is left.  Flags: FOLL_WRITE, _LONGTERM, _FORCE,
  * _NOFAULT, _PCI_P2PDMA, _HONOR_NUMA_FAULT; anything else is -EINVAL.
  * -EOVERFLOW, -EFAULT: the range wraps, or is above the user addresses.
  */

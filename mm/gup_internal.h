@@ -39,6 +39,23 @@ long gup_locked_loop(gup_walk_fn walk, struct mm_struct *mm, pf_addr_t start,
 		     unsigned long nr_pages, struct page **pages, int *locked,
 		     unsigned int flags);
 
+/*
+ * gup_fast() - the lockless part: what can be had from @start on (gup_fast.c)
+ * @flags: with FOLL_GET or FOLL_PIN; MMF_HAS_PINNED is set already
+ *
+ * Context: @mm is the calling thread's own; no lock is needed, nothing waits.
+ * Return: pages taken; never an errno.
+ */
+long gup_fast(struct mm_struct *mm, pf_addr_t start, unsigned long nr_pages,
+	      unsigned int flags, struct page **pages);
+
+/* The checks in front of it and the slow path behind it, with any such walk. */
+typedef long (*gup_fast_fn)(struct mm_struct *mm, pf_addr_t start,
+			    unsigned long nr_pages, unsigned int flags,
+			    struct page **pages);
+long gup_fast_fallback(gup_fast_fn fast, pf_addr_t start, int nr_pages,
+		       unsigned int gup_flags, struct page **pages);
+
 /* is_valid_gup_args() - check the caller's flags and add the wrapper's */
 bool is_valid_gup_args(struct page **pages, int *locked,
 		       unsigned int *gup_flags_p, unsigned int to_set);
@@ -156,6 +173,10 @@ static inline int gup_plain_refs(unsigned int flags)
 	return flags & FOLL_GET ? 1 : 0;
 }
 
+/* Bits that may differ inside a run: what they say is said of one page. */
+#define RUN_SOFT_BITS	(_PAGE_ACCESSED | _PAGE_DIRTY | _PAGE_SOFT_DIRTY | \
+			 _PAGE_UFFD_WP)
+
 /*
  * gup_store_pages() - slots for @nr consecutive pages
  *
@@ -216,8 +237,23 @@ static inline int arch_make_folio_accessible(struct folio *f __maybe_unused)
 	return 0;
 }
 
+/* The counts of @nr pins; the caller accounts for them. */
+static __always_inline void folio_drop_pins(struct folio *folio,
+					    unsigned long nr)
+{
+	if (folio_has_pincount(folio)) {
+		atomic_sub(nr, &folio->_pincount);
+		folio_put_refs(folio, nr);
+	} else {
+		folio_put_refs(folio, nr * GUP_PIN_COUNTING_BIAS);
+	}
+}
+
 /* Drop what folio_grab() took. */
 void gup_put_folio(struct folio *folio, int refs, unsigned int flags);
+
+/* gup_fast_unpin_user_pages() - unpin what a walk that met a fork has pinned */
+void gup_fast_unpin_user_pages(struct page **pages, unsigned long nr_pages);
 
 static inline void sanity_check_pinned_pages(struct page **pages,
 					     unsigned long nr_pages)

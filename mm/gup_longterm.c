@@ -83,12 +83,6 @@ void longterm_isolate(struct folio *folio, struct list_head *list, int *drained)
 		list_add_tail(&folio->lru, list);
 }
 
-/* Which pageblock a descriptor belongs to: blocks of descriptors are aligned. */
-static __always_inline uintptr_t pageblock_id(const struct folio *folio)
-{
-	return (uintptr_t)folio / (PAGEBLOCK_PAGES * sizeof(struct page));
-}
-
 /*
  * For pages and for folios, each compiled for its kind.
  *

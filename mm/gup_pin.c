@@ -16,18 +16,6 @@
 
 #define is_err_count(n)		((n) > (unsigned long)-4096)
 
-/* The counts of @nr pins; the caller accounts for them. */
-static __always_inline void folio_drop_pins(struct folio *folio,
-					    unsigned long nr)
-{
-	if (folio_has_pincount(folio)) {
-		atomic_sub(nr, &folio->_pincount);
-		folio_put_refs(folio, nr);
-	} else {
-		folio_put_refs(folio, nr * GUP_PIN_COUNTING_BIAS);
-	}
-}
-
 void gup_put_folio(struct folio *folio, int refs, unsigned int flags)
 {
 	if (flags & FOLL_PIN) {
@@ -97,14 +85,12 @@ static __always_inline struct folio *next_run(struct page **pages,
 	return folio;
 }
 
-void unpin_user_pages(struct page **pages, unsigned long nr_pages)
+static __always_inline void unpin_runs(struct page **pages,
+				       unsigned long nr_pages)
 {
 	struct machine *machine = NULL;
 	unsigned long run, released = 0;
 
-	if (WARN_ON_ONCE(is_err_count(nr_pages)))
-		return;
-	sanity_check_pinned_pages(pages, nr_pages);
 	for (unsigned long i = 0; i < nr_pages; i += run) {
 		struct folio *folio;
 
@@ -120,6 +106,20 @@ void unpin_user_pages(struct page **pages, unsigned long nr_pages)
 	}
 	if (released)
 		count_pins_released(machine, released);
+}
+
+void unpin_user_pages(struct page **pages, unsigned long nr_pages)
+{
+	if (WARN_ON_ONCE(is_err_count(nr_pages)))
+		return;
+	sanity_check_pinned_pages(pages, nr_pages);
+	unpin_runs(pages, nr_pages);
+}
+
+/* What raced with fork may not be exclusive any more: nothing is asserted. */
+void gup_fast_unpin_user_pages(struct page **pages, unsigned long nr_pages)
+{
+	unpin_runs(pages, nr_pages);
 }
 
 /*

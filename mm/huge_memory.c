@@ -17,11 +17,13 @@
 #include "mm/gfp.h"
 #include "mm/rmap.h"
 #include "mm/swap.h"
+#include "mm/userfaultfd.h"
 
 #include <errno.h>
 #include <string.h>
 
-unsigned long thp_orders(struct vm_area_struct *vma, pf_addr_t address)
+/* Orders that the area may have at all, wherever there is room. */
+static unsigned long thp_vma_orders(struct vm_area_struct *vma)
 {
 	struct machine *machine = vma->vm_mm->machine;
 	unsigned long orders = READ_ONCE(machine->thp_always);
@@ -31,14 +33,40 @@ unsigned long thp_orders(struct vm_area_struct *vma, pf_addr_t address)
 	if ((vma->vm_flags & (VM_NOHUGEPAGE | VM_SPECIAL)) ||
 	    !vma_is_anonymous(vma))
 		return 0;
-	for (unsigned int order = 1; order <= HPAGE_PMD_ORDER; order++) {
-		pf_addr_t size = PAGE_SIZE << order;
-		pf_addr_t start = ALIGN_DOWN(address, size);
-
-		if (start < vma->vm_start || start + size > vma->vm_end)
-			orders &= ~BIT(order);
-	}
 	return orders;
+}
+
+bool thp_vma_suitable_order(struct vm_area_struct *vma, pf_addr_t address,
+			    unsigned int order)
+{
+	pf_addr_t size = PAGE_SIZE << order;
+	pf_addr_t start = ALIGN_DOWN(address, size);
+
+	return start >= vma->vm_start && start + size <= vma->vm_end;
+}
+
+unsigned long thp_orders(struct vm_area_struct *vma, pf_addr_t address)
+{
+	unsigned long orders = thp_vma_orders(vma);
+
+	for (unsigned int order = 1; order <= HPAGE_PMD_ORDER; order++)
+		if (!thp_vma_suitable_order(vma, address, order))
+			orders &= ~BIT(order);
+	return orders;
+}
+
+bool thp_vma_allowable_order(struct vm_area_struct *vma, bool enforce,
+			     unsigned int order)
+{
+	const vm_flags_t never = VM_NOHUGEPAGE | VM_SPECIAL | VM_HUGETLB;
+	pf_addr_t size = PAGE_SIZE << order;
+
+	if ((vma->vm_flags & never) || !vma_is_anonymous(vma))
+		return false;
+	if (enforce && !(thp_vma_orders(vma) & BIT(order)))
+		return false;
+	return vma->vm_end >= size &&
+	       thp_vma_suitable_order(vma, vma->vm_end - size, order);
 }
 
 void touch_pmd(struct vm_area_struct *vma, pf_addr_t addr, pmd_t *pmd,
@@ -184,10 +212,13 @@ vm_fault_t do_huge_pmd_wp_page(struct vm_fault *vmf)
 	spinlock_t *ptl;
 	pmd_t entry;
 
-	if (is_huge_zero_pmd(vmf->orig_pmd))
+	if (!unshare && userfaultfd_huge_pmd_wp(vma, vmf->orig_pmd)) {
+		if (!userfaultfd_wp_async(vma))
+			return handle_userfault(vmf);
+		/* The page written loses its protection, alone. */
 		goto fallback;
-	/* Nobody serves write-protection: the page written loses it, alone. */
-	if (!unshare && userfaultfd_huge_pmd_wp(vma, vmf->orig_pmd))
+	}
+	if (is_huge_zero_pmd(vmf->orig_pmd))
 		goto fallback;
 	ptl = pmd_lock(vma->vm_mm, vmf->pmd);
 	entry = pmdp_get(vmf->pmd);
@@ -211,6 +242,16 @@ fallback:
 	return VM_FAULT_FALLBACK;
 }
 
+pmd_t pmd_upgrade_write(struct vm_area_struct *vma, pmd_t leaf)
+{
+	if (!(vma->vm_flags & VM_WRITE) || pmd_protnone(leaf) ||
+	    is_huge_zero_pmd(leaf) || !PageAnonExclusive(pmd_page(leaf)) ||
+	    pmd_needs_soft_dirty_wp(vma, leaf) ||
+	    userfaultfd_huge_pmd_wp(vma, leaf))
+		return leaf;
+	return pmd_mkwrite_novma(leaf);
+}
+
 vm_fault_t do_huge_pmd_numa_page(struct vm_fault *vmf)
 {
 	struct vm_area_struct *vma = vmf->vma;
@@ -219,12 +260,8 @@ vm_fault_t do_huge_pmd_numa_page(struct vm_fault *vmf)
 
 	if (pmd_val(entry) == pmd_val(vmf->orig_pmd)) {
 		entry = pmd_mkyoung(pmd_modify(entry, vma->vm_page_prot));
-		if ((vma->vm_flags & VM_WRITE) && !is_huge_zero_pmd(entry) &&
-		    PageAnonExclusive(pmd_page(entry)) &&
-		    !pmd_needs_soft_dirty_wp(vma, entry) &&
-		    !userfaultfd_huge_pmd_wp(vma, entry))
-			entry = pmd_mkwrite_novma(entry);
-		set_pmd_at(vma->vm_mm, vmf->address, vmf->pmd, entry);
+		set_pmd_at(vma->vm_mm, vmf->address, vmf->pmd,
+			   pmd_upgrade_write(vma, entry));
 	}
 	spin_unlock(ptl);
 	return 0;
@@ -370,7 +407,7 @@ bool zap_huge_pmd(struct vm_area_struct *vma, pmd_t *pmd)
 		spin_unlock(ptl);
 		return false;
 	}
-	pmd_clear(pmd);
+	(void)pmdp_huge_get_and_clear(mm, 0, pmd);
 	pte_free(mm, pgtable_trans_huge_withdraw(mm, pmd));
 	folio = page_folio(pmd_page(leaf));
 	if (!is_huge_zero_pmd(leaf))
@@ -386,15 +423,9 @@ bool change_huge_pmd(struct vm_area_struct *vma, pmd_t *pmd, pgprot_t prot)
 	pmd_t leaf = pmdp_get(pmd);
 	const bool huge = pmd_trans_huge(leaf);
 
-	if (huge) {
-		leaf = pmd_modify(leaf, prot);
-		if ((vma->vm_flags & VM_WRITE) && !is_huge_zero_pmd(leaf) &&
-		    !pmd_protnone(leaf) && PageAnonExclusive(pmd_page(leaf)) &&
-		    !pmd_needs_soft_dirty_wp(vma, leaf) &&
-		    !userfaultfd_huge_pmd_wp(vma, leaf))
-			leaf = pmd_mkwrite_novma(leaf);
-		set_pmd_at(vma->vm_mm, 0, pmd, leaf);
-	}
+	if (huge)
+		set_pmd_at(vma->vm_mm, 0, pmd,
+			   pmd_upgrade_write(vma, pmd_modify(leaf, prot)));
 	spin_unlock(ptl);
 	return huge;
 }

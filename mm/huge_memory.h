@@ -18,6 +18,19 @@
  */
 unsigned long thp_orders(struct vm_area_struct *vma, pf_addr_t address);
 
+/* thp_vma_suitable_order() - is the range around @address inside the area? */
+bool thp_vma_suitable_order(struct vm_area_struct *vma, pf_addr_t address,
+			    unsigned int order);
+
+/*
+ * thp_vma_allowable_order() - may the area have folios of @order by collapse?
+ * @enforce: also ask what the machine has enabled
+ *
+ * Source: mm/huge_memory.c:__thp_vma_allowable_orders()
+ */
+bool thp_vma_allowable_order(struct vm_area_struct *vma, bool enforce,
+			     unsigned int order);
+
 /* VM_FAULT_FALLBACK: go on with small pages. */
 vm_fault_t do_huge_pmd_anonymous_page(struct vm_fault *vmf);
 vm_fault_t do_huge_pmd_wp_page(struct vm_fault *vmf);
@@ -43,6 +56,14 @@ int __must_check copy_huge_pmd(pmd_t *dst_pmd, pmd_t *src_pmd, pf_addr_t addr,
 /* zap_huge_pmd(), change_huge_pmd() - false if it is no leaf any more */
 bool zap_huge_pmd(struct vm_area_struct *vma, pmd_t *pmd);
 bool change_huge_pmd(struct vm_area_struct *vma, pmd_t *pmd, pgprot_t prot);
+
+/*
+ * pmd_upgrade_write() - the leaf, writable if a write fault would do no more
+ *
+ * Context: the pmd lock.
+ * Source: mm/huge_memory.c:can_change_pmd_writable()
+ */
+pmd_t pmd_upgrade_write(struct vm_area_struct *vma, pmd_t leaf);
 
 /* touch_pmd() - set young, and dirty for a write.  Context: the pmd lock. */
 void touch_pmd(struct vm_area_struct *vma, pf_addr_t addr, pmd_t *pmd,

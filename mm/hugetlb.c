@@ -22,6 +22,7 @@
 #include "mm/gfp.h"
 #include "mm/huge_memory.h"
 #include "mm/rmap.h"
+#include "mm/userfaultfd.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -370,12 +371,19 @@ static void hugetlb_touch(struct vm_area_struct *vma, pmd_t *leaf,
 	spin_unlock(ptl);
 }
 
+static bool wants_userfault(struct vm_area_struct *vma, pmd_t entry)
+{
+	return !pmd_write(entry) && userfaultfd_huge_pmd_wp(vma, entry) &&
+	       !userfaultfd_wp_async(vma);
+}
+
 vm_fault_t hugetlb_fault(struct vm_area_struct *vma, pf_addr_t address,
 			 unsigned int flags)
 {
 	const bool write = flags & FAULT_FLAG_WRITE;
 	const bool unshare = flags & FAULT_FLAG_UNSHARE;
 	struct rw_semaphore *place;
+	bool userfault = false;
 	vm_fault_t ret = 0;
 	pmd_t *leaf, entry;
 
@@ -387,12 +395,16 @@ vm_fault_t hugetlb_fault(struct vm_area_struct *vma, pf_addr_t address,
 	entry = pmdp_get(leaf);
 	if (pmd_none(entry))
 		ret = hugetlb_no_page(vma, leaf, address, write);
+	else if (write && wants_userfault(vma, entry))
+		userfault = true;
 	else if ((write || unshare) && !pmd_write(entry))
 		ret = hugetlb_wp(vma, leaf, address, unshare);
 	else
 		hugetlb_touch(vma, leaf, address, write);
 	up_write(place);
-	return ret;
+	/* Without the place's lock: it may wait for long. */
+	return userfault ? handle_userfault(&(struct vm_fault){
+		.vma = vma, .address = address, .flags = flags }) : ret;
 }
 
 /* hugetlb areas have a fault handler of their own; nobody calls this one. */
@@ -414,8 +426,7 @@ static void unmap_place(struct vm_area_struct *vma, pf_addr_t address)
 	if (!leaf || pmd_none(pmdp_get(leaf)))
 		return;
 	ptl = hugetlb_leaf_lock(leaf);
-	entry = pmdp_get(leaf);
-	pmd_clear(leaf);
+	entry = pmdp_huge_get_and_clear(vma->vm_mm, address, leaf);
 	folio = page_folio(pmd_page(entry));
 	atomic_dec(&folio->_mapcount);
 	spin_unlock(ptl);
@@ -454,6 +465,30 @@ void hugetlb_change_protection(struct vm_area_struct *vma, pf_addr_t start,
 	}
 }
 
+void hugetlb_wp_range(struct vm_area_struct *vma, pf_addr_t start,
+		      pf_addr_t end, bool on)
+{
+	const u64 size = huge_page_size(hstate_vma(vma));
+
+	for (pf_addr_t at = start; at < end; at += size) {
+		/* No copy of the page is under way meanwhile. */
+		struct rw_semaphore *place = lock_place(vma, at);
+		pmd_t *leaf = hugetlb_find_leaf(vma, at), entry;
+		spinlock_t *ptl;
+
+		if (leaf) {
+			ptl = hugetlb_leaf_lock(leaf);
+			entry = pmdp_get(leaf);
+			if (pmd_leaf(entry))
+				set_pmd_at(vma->vm_mm, at, leaf, on ?
+					pmd_mkuffd_wp(pmd_wrprotect(entry)) :
+					pmd_clear_uffd_wp(entry));
+			spin_unlock(ptl);
+		}
+		up_write(place);
+	}
+}
+
 static void move_leaf(struct mm_struct *mm, pmd_t *from, pmd_t *to,
 		      pf_addr_t new)
 {
@@ -462,9 +497,8 @@ static void move_leaf(struct mm_struct *mm, pmd_t *from, pmd_t *to,
 	pmd_t entry;
 
 	spin_lock_two(a, b);
-	entry = pmdp_get(from);
-	if (pmd_leaf(entry)) {
-		pmd_clear(from);
+	if (pmd_leaf(pmdp_get(from))) {
+		entry = pmdp_huge_get_and_clear(mm, 0, from);
 		set_pmd_at(mm, new, to, pmd_mksoft_dirty(entry));
 	}
 	spin_unlock_two(a, b);

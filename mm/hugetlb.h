@@ -82,6 +82,9 @@ vm_fault_t hugetlb_fault(struct vm_area_struct *vma, pf_addr_t address,
 void hugetlb_unmap(struct vm_area_struct *vma, pf_addr_t start, pf_addr_t end);
 void hugetlb_change_protection(struct vm_area_struct *vma, pf_addr_t start,
 			       pf_addr_t end);
+/* hugetlb_wp_range() - write-protect for userfaultfd, or end that */
+void hugetlb_wp_range(struct vm_area_struct *vma, pf_addr_t start,
+		      pf_addr_t end, bool on);
 /* Return: 0, or -ENOMEM after moving nothing. */
 int __must_check hugetlb_move(struct vm_area_struct *from,
 			      struct vm_area_struct *to, pf_addr_t old,

@@ -79,6 +79,7 @@ static void init_machine(struct machine *m, const struct machine_options *o)
 	m->thp_always = o->thp_always;
 	m->thp_madvise = o->thp_madvise;
 	m->use_huge_zero = !o->no_huge_zero;
+	init_rwsem(&m->mm_list_sem, RANK_MM_LIST);
 	spin_lock_init(&m->lock, RANK_MACHINE);
 	INIT_LIST_HEAD(&m->mm_list);
 	for (unsigned int i = 0; i < FOLIO_WAIT_QUEUES; i++)

@@ -123,6 +123,7 @@ struct machine {
 	struct folio *huge_zero_folio;	/* (A) allocated at first use */
 	struct wait_queue folio_wait[FOLIO_WAIT_QUEUES];
 	u32 next_cpu;			/* (A) where the next thread goes */
+	struct rw_semaphore mm_list_sem; /* for write: an mm leaves mm_list */
 	spinlock_t lock;		/* mm_list */
 	struct list_head mm_list;
 	struct cpu_slot cpus[MAX_CPUS];

@@ -2,7 +2,8 @@
 /*
  * Advice about a range.
  *
- * Locks: mmap_lock for write where areas change, for read otherwise.
+ * Locks: mmap_lock for write where areas change, for read otherwise; collapsing
+ * takes it for write by itself.
  * Source: mm/madvise.c
  */
 #include "mm/mm.h"
@@ -11,6 +12,7 @@
 #include "mm/gup.h"
 #include "mm/huge_memory.h"
 #include "mm/hugetlb.h"
+#include "mm/khugepaged.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -81,6 +83,8 @@ static int advise_vma(struct vm_area_struct *vma, pf_addr_t start,
 	case MADV_NOHUGEPAGE:
 		return advise_flags(&vma, start, end, VM_NOHUGEPAGE,
 				    VM_HUGEPAGE);
+	case MADV_COLLAPSE:
+		return madvise_collapse(vma, start, end);
 	case MADV_DONTFORK:
 	case MADV_DOFORK:
 	case MADV_WIPEONFORK:
@@ -164,12 +168,14 @@ static bool advice_known(int advice)
 	       advice == MADV_HUGEPAGE || advice == MADV_NOHUGEPAGE ||
 	       advice == MADV_DONTFORK || advice == MADV_DOFORK ||
 	       advice == MADV_WIPEONFORK || advice == MADV_KEEPONFORK ||
-	       advice == MADV_POPULATE_READ || advice == MADV_POPULATE_WRITE;
+	       advice == MADV_POPULATE_READ || advice == MADV_POPULATE_WRITE ||
+	       advice == MADV_COLLAPSE;
 }
 
 int do_madvise(struct mm_struct *mm, pf_addr_t start, u64 length, int advice)
 {
-	const bool changes_vmas = advice != MADV_DONTNEED;
+	const bool changes_vmas = advice != MADV_DONTNEED &&
+				  advice != MADV_COLLAPSE;
 	u64 rounded = ALIGN(length, PAGE_SIZE);
 	int err;
 

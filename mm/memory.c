@@ -22,6 +22,7 @@
 #include "mm/rmap.h"
 #include "mm/swap.h"
 #include "mm/swapops.h"
+#include "mm/userfaultfd.h"
 
 #include <string.h>
 
@@ -171,23 +172,17 @@ static vm_fault_t do_fault(struct vm_fault *vmf)
 /* Wait until the folio that a migration entry names is unlocked. */
 static void migration_entry_wait(struct vm_fault *vmf)
 {
-	struct folio *folio = NULL;
-
 	vmf->pte = pte_offset_map_lock(vmf->vma->vm_mm, vmf->pmd, vmf->address,
 				       &vmf->ptl);
 	if (!vmf->pte)
 		return;
-	/* The folio is alive while its migration entry is there. */
-	if (pte_same(ptep_get(vmf->pte), vmf->orig_pte)) {
-		folio = pfn_swap_entry_folio(pte_to_swp_entry(vmf->orig_pte));
-		folio_get(folio);
+	if (!pte_same(ptep_get(vmf->pte), vmf->orig_pte)) {
+		pte_unmap_unlock(vmf->pte, vmf->ptl);
+		return;
 	}
-	pte_unmap_unlock(vmf->pte, vmf->ptl);
-	if (folio) {
-		folio_lock(folio);
-		folio_unlock(folio);
-		folio_put(folio);
-	}
+	pte_unmap(vmf->pte);
+	migration_entry_wait_on_locked(pte_to_swp_entry(vmf->orig_pte),
+				       vmf->ptl);
 }
 
 /*
@@ -352,11 +347,11 @@ static vm_fault_t do_wp_page(struct vm_fault *vmf)
 	struct vm_area_struct *vma = vmf->vma;
 	struct page *page;
 
-	/*
-	 * Nobody serves the events of this area, so write-protection works in
-	 * asynchronous mode: the bit is dropped and the store goes on.
-	 */
 	if (!unshare && userfaultfd_pte_wp(vma, vmf->orig_pte)) {
+		if (!userfaultfd_wp_async(vma)) {
+			pte_unmap_unlock(vmf->pte, vmf->ptl);
+			return handle_userfault(vmf);
+		}
 		vmf->orig_pte = pte_clear_uffd_wp(vmf->orig_pte);
 		set_pte_at(vma->vm_mm, vmf->address, vmf->pte, vmf->orig_pte);
 	}
@@ -508,12 +503,12 @@ static void zap_pte_range(struct vm_area_struct *vma, pmd_t *pmd,
 	if (!first)
 		return;
 	for (; addr < end; addr += PAGE_SIZE, pte++) {
-		pte_t entry = ptep_get(pte);
+		pte_t entry;
 		struct page *page;
 
-		if (pte_none(entry))
+		if (pte_none(ptep_get(pte)))
 			continue;
-		pte_clear(mm, addr, pte);
+		entry = ptep_get_and_clear(mm, addr, pte);
 		if (!pte_present(entry))
 			continue;
 		page = vm_normal_page(vma, addr, entry);

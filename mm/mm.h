@@ -53,6 +53,11 @@ static inline int __must_check mmap_read_lock_killable(struct mm_struct *mm)
 	return down_read_killable(&mm->mmap_lock);
 }
 
+static inline bool __must_check mmap_read_trylock(struct mm_struct *mm)
+{
+	return down_read_trylock(&mm->mmap_lock);
+}
+
 static inline void mmap_read_unlock(struct mm_struct *mm)
 {
 	up_read(&mm->mmap_lock);
@@ -220,6 +225,7 @@ enum madvice {		/* values of Linux's MADV_* */
 	MADV_KEEPONFORK = 19,
 	MADV_POPULATE_READ = 22,
 	MADV_POPULATE_WRITE = 23,
+	MADV_COLLAPSE = 25,
 };
 int __must_check do_madvise(struct mm_struct *mm, pf_addr_t start, u64 length,
 			    int advice);
@@ -328,6 +334,18 @@ static inline bool userfaultfd_pte_wp(struct vm_area_struct *vma, pte_t pte)
 static inline bool userfaultfd_huge_pmd_wp(struct vm_area_struct *vma, pmd_t pmd)
 {
 	return (vma->vm_flags & VM_UFFD_WP) && pmd_uffd_wp(pmd);
+}
+
+/* userfaultfd_wp_async() - nobody serves: a store drops the mark and goes on */
+static inline bool userfaultfd_wp_async(const struct vm_area_struct *vma)
+{
+	return !vma->userfaultfd_ctx;
+}
+
+/* userfaultfd_armed() - does somebody serve faults of this area? */
+static inline bool userfaultfd_armed(const struct vm_area_struct *vma)
+{
+	return vma->vm_flags & __VM_UFFD_FLAGS;
 }
 
 /*

@@ -26,6 +26,7 @@ struct vm_area_struct;
 struct address_space;
 struct hstate;
 struct hugetlb_resv;
+struct userfaultfd_ctx;
 struct anon_vma;
 
 typedef unsigned long vm_flags_t;
@@ -137,6 +138,7 @@ enum pageflags {
 #define VM_LOCKONFAULT	0x00080000UL
 #define VM_NORESERVE	0x00200000UL
 #define VM_HUGETLB	0x00400000UL
+#define __VM_UFFD_FLAGS	(VM_UFFD_MISSING | VM_UFFD_WP)
 #define VM_WIPEONFORK	0x02000000UL
 #define VM_SOFTDIRTY	0x08000000UL
 #define VM_MIXEDMAP	0x10000000UL
@@ -166,6 +168,7 @@ struct vm_area_struct {
 	const struct vm_operations_struct *vm_ops; /* (C) NULL: anonymous */
 	struct hstate *hstate;			/* (C) VM_HUGETLB: its pool */
 	struct hugetlb_resv *resv;		/* (M) and its reservations */
+	struct userfaultfd_ctx *userfaultfd_ctx; /* (M) who serves VM_UFFD_WP */
 	bool resv_unmapped;			/* (A) a page went to who reserved it */
 	/*
 	 * For the walk from a folio to its entries.  The range changes with both
@@ -194,7 +197,7 @@ struct mm_struct {
 	atomic64_t rss_pages;			/* (A) anonymous pages mapped */
 	atomic64_t pgtables;			/* (A) table frames */
 	pf_addr_t mmap_base;			/* (C) search from here, downwards */
-	struct list_head machine_list;		/* machine->lock */
+	struct list_head machine_list;		/* machine->lock; mm_list_sem */
 };
 
 /*

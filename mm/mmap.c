@@ -12,6 +12,7 @@
 #include "mm/gup.h"
 #include "mm/hugetlb.h"
 #include "mm/rmap.h"
+#include "mm/userfaultfd.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -68,6 +69,12 @@ void mm_destroy(struct mm_struct *mm)
 	struct machine *machine = mm->machine;
 	struct machine *previous = machine_enter(machine);
 
+	/* First: who goes through the list must not meet it half gone. */
+	down_write(&machine->mm_list_sem);
+	spin_lock(&machine->lock);
+	list_del(&mm->machine_list);
+	spin_unlock(&machine->lock);
+	up_write(&machine->mm_list_sem);
 	mmap_write_lock(mm);
 	/* Nothing is cut at the ends of the whole, so this cannot fail. */
 	BUG_ON(unmap_region(mm, 0, TASK_CEILING));
@@ -76,9 +83,6 @@ void mm_destroy(struct mm_struct *mm)
 	BUG_ON(atomic64_read(&mm->rss_pages));
 	pgd_free(mm);
 	BUG_ON(atomic64_read(&mm->pgtables));
-	spin_lock(&machine->lock);
-	list_del(&mm->machine_list);
-	spin_unlock(&machine->lock);
 	put_anon_vma(mm->anon_vma);
 	kfree(mm);
 	machine_leave(previous);
@@ -298,6 +302,7 @@ int unmap_region(struct mm_struct *mm, pf_addr_t start, pf_addr_t end)
 	while (vma && vma->vm_start < end) {
 		next = vma_next(vma);
 		zap_page_range(vma, vma->vm_start, vma->vm_end);
+		wake_userfault(vma, vma->vm_start, vma->vm_end);
 		hugetlb_close(vma);
 		ceiling = vma->vm_end;
 		/* Before the tables go, which walks from folios still use. */

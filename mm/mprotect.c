@@ -15,6 +15,7 @@
 #include "mm/gup.h"
 #include "mm/huge_memory.h"
 #include "mm/hugetlb.h"
+#include "mm/swapops.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -31,8 +32,15 @@ static void change_pte_range(struct vm_area_struct *vma, pmd_t *pmd,
 	for (; addr < end; addr += PAGE_SIZE, pte++) {
 		pte_t entry = ptep_get(pte);
 
-		if (pte_none(entry) || !pte_present(entry))
+		if (pte_none(entry))
 			continue;
+		if (!pte_present(entry)) {
+			/* What comes back must not have more than is left. */
+			if (!(vma->vm_flags & VM_WRITE))
+				set_pte_at(mm, addr, pte,
+					   pte_swp_wrprotect(entry));
+			continue;
+		}
 		entry = pte_modify(entry, vma->vm_page_prot);
 		if (can_change_pte_writable(vma, addr, entry))
 			entry = pte_mkwrite_novma(entry);

@@ -15,6 +15,7 @@
 #include "mm/huge_memory.h"
 #include "mm/hugetlb.h"
 #include "mm/rmap.h"
+#include "mm/userfaultfd.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -41,11 +42,11 @@ static void move_ptes(struct mm_struct *mm, pmd_t *old_pmd, pf_addr_t old,
 	to_lock = &virt_to_page(to)->ptl;
 	spin_lock_two(from_lock, to_lock);
 	for (unsigned int i = 0; i < nr; i++) {
-		pte_t entry = ptep_get(from + i);
+		pte_t entry;
 
-		if (pte_none(entry))
+		if (pte_none(ptep_get(from + i)))
 			continue;
-		pte_clear(mm, old + i * PAGE_SIZE, from + i);
+		entry = ptep_get_and_clear(mm, old + i * PAGE_SIZE, from + i);
 		if (pte_present(entry))
 			entry = pte_mksoft_dirty(entry);
 		set_pte_at(mm, new + i * PAGE_SIZE, to + i, entry);
@@ -66,12 +67,11 @@ static bool move_huge_pmd(struct mm_struct *mm, pmd_t *old_pmd, pmd_t *new_pmd)
 
 	spin_lock_two(from_lock, to_lock);
 	if (pmd_trans_huge(pmdp_get(old_pmd)) && pmd_none(pmdp_get(new_pmd))) {
-		pmd_t leaf = pmd_mksoft_dirty(pmdp_get(old_pmd));
+		pmd_t leaf = pmdp_huge_get_and_clear(mm, 0, old_pmd);
 
-		pmd_clear(old_pmd);
 		pgtable_trans_huge_deposit(mm, new_pmd,
 				pgtable_trans_huge_withdraw(mm, old_pmd));
-		set_pmd_at(mm, 0, new_pmd, leaf);
+		set_pmd_at(mm, 0, new_pmd, pmd_mksoft_dirty(leaf));
 		moved = true;
 	}
 	spin_unlock_two(from_lock, to_lock);
@@ -146,7 +146,7 @@ static int move_vma(struct remap *r, struct vm_area_struct *vma)
 			return err;
 	}
 	new = vm_area_alloc(mm, r->new_address, r->new_address + r->new_length,
-			    vma->vm_flags | VM_SOFTDIRTY);
+			    (vma->vm_flags & ~__VM_UFFD_FLAGS) | VM_SOFTDIRTY);
 	if (!new) {
 		vma_merge_around(vma);
 		return fail(-ENOMEM, "no memory for an area at %#" PRIx64,
@@ -176,6 +176,9 @@ static int move_vma(struct remap *r, struct vm_area_struct *vma)
 			    r->new_address + done, 0, 0);
 	}
 	hugetlb_drop_share(vma);
+	/* Whoever serves the old place was not asked about the new one. */
+	if (vma->vm_flags & VM_UFFD_WP)
+		uffd_wp_range(new, new->vm_start, new->vm_end, false);
 	if (stays)
 		vma_set_flags(vma, vma->vm_flags &
 				   ~(VM_LOCKED | VM_LOCKONFAULT));

@@ -39,7 +39,7 @@ static void add_to_free_list(struct zone *zone, struct page *page,
 	struct free_area *area = &zone->free_area[order];
 
 	WRITE_ONCE(page->flags, BIT(PG_buddy));
-	page->order = order;
+	WRITE_ONCE(page->order, order);
 	page->migratetype = type;
 	if (tail)
 		list_add_tail(&page->lru, &area->free_list[type]);
@@ -156,7 +156,7 @@ static struct page *rmqueue_fallback(struct machine *machine,
 		return rmqueue_smallest(machine, zone, order, other);
 	pfn = page_to_pfn(page);
 	for (unsigned long n = 0; n < 1UL << order || !n; n += PAGEBLOCK_PAGES)
-		*pageblock_type_of(machine, pfn + n) = type;
+		WRITE_ONCE(*pageblock_type_of(machine, pfn + n), type);
 	if (order < PAGEBLOCK_ORDER)
 		expand(machine, zone, page, order, PAGEBLOCK_ORDER, type);
 	return page;
@@ -283,21 +283,35 @@ static void check_poison(struct page *page, unsigned int order)
 		BUG_ON(bytes[i] != PAGE_POISON);
 }
 
+/*
+ * A fresh descriptor; @head: of the folio that it is a tail of, or 0.
+ *
+ * Who found the frame in an old entry may look at it any time, so what such a
+ * look reads is stored whole; the count is 0, and so it turns away again.
+ */
+static void prep_page(struct page *p, unsigned long head)
+{
+	VM_BUG_ON(atomic_read(&p->_refcount));
+	WRITE_ONCE(p->flags, 0);
+	WRITE_ONCE(p->compound_head, head);
+	p->lru.prev = NULL;
+	WRITE_ONCE(p->mapping, NULL);
+	p->index = 0;
+	p->private = 0;
+	atomic_set(&p->_mapcount, 0);
+	atomic_set(&p->_pincount, 0);
+	WRITE_ONCE(p->order, 0);
+	p->migratetype = 0;
+}
+
 static void prep_new_block(struct page *page, unsigned int order, gfp_t gfp)
 {
 	bool compound = order && (gfp & __GFP_COMP);
 
 	check_poison(page, order);
-	for (unsigned long i = 0; i < 1UL << order; i++) {
-		struct page *p = page + i;
-
-		WRITE_ONCE(p->flags, 0);
-		memset((char *)p + sizeof(p->flags), 0,
-		       sizeof(*p) - sizeof(p->flags));
-		if (compound && i)
-			p->compound_head = (unsigned long)page | 1;
-	}
-	page->order = order;
+	for (unsigned long i = 0; i < 1UL << order; i++)
+		prep_page(page + i, compound && i ? (unsigned long)page | 1 : 0);
+	WRITE_ONCE(page->order, order);
 	if (compound)
 		WRITE_ONCE(page->flags, BIT(PG_head));
 	if (gfp & __GFP_ZERO)
@@ -345,7 +359,7 @@ struct page *alloc_pages(gfp_t gfp, unsigned int order)
 	return page;
 }
 
-void __free_pages(struct page *page, unsigned int order)
+static void free_frames(struct page *page, unsigned int order)
 {
 	struct machine *machine = page_machine(page);
 	struct zone *zone = page_zone(page);
@@ -356,19 +370,32 @@ void __free_pages(struct page *page, unsigned int order)
 	poison_frames(page, order);
 	for (unsigned long i = 0; i < 1UL << order; i++) {
 		WRITE_ONCE(page[i].flags, 0);
-		page[i].compound_head = 0;
-		atomic_set(&page[i]._refcount, 0);
+		WRITE_ONCE(page[i].compound_head, 0);
 	}
 	spin_lock(&cpu->lock);
 	type = READ_ONCE(*pageblock_type_of(machine, page_to_pfn(page)));
 	if (type >= MIGRATE_PCPTYPES)
 		type = MIGRATE_MOVABLE;
-	page->order = order;
+	WRITE_ONCE(page->order, order);
 	list_add(&page->lru, &pcp->free[order][type]);
 	if (++pcp->nr_free[order] > max(machine->pcp_high >> order, 1UL))
 		cpu_list_drain_order(machine, zone, pcp, order,
 				     machine->pcp_high >> (order + 1));
 	spin_unlock(&cpu->lock);
+}
+
+/*
+ * A lockless walker that came too late may hold a reference for a moment.  Then
+ * it frees the first page when it lets go; the others nobody can hold.
+ */
+void __free_pages(struct page *page, unsigned int order)
+{
+	if (put_page_testzero(page)) {
+		free_frames(page, order);
+		return;
+	}
+	while (order-- > 0)
+		free_frames(page + (1UL << order), order);
 }
 
 struct folio *folio_alloc(gfp_t gfp, unsigned int order)
@@ -382,7 +409,7 @@ void free_folio_frames(struct folio *folio)
 	VM_BUG_ON_FOLIO(folio_mapcount(folio), folio);
 	/* inv_O1: a pinned folio is never freed */
 	BUG_ON(atomic_read(&folio->_pincount));
-	__free_pages(&folio->page, folio_order(folio));
+	free_frames(&folio->page, folio_order(folio));
 }
 
 unsigned long nr_free_pages(struct machine *machine)

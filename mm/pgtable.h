@@ -51,6 +51,15 @@ static inline pte_t ptep_get(pte_t *ptep)
 	return __pte(READ_ONCE(ptep->pte));
 }
 
+/*
+ * [pte-publish] the entry, then what its page holds and how it is marked; paired
+ * with set_pte_at()
+ */
+static inline pte_t ptep_get_acquire(pte_t *ptep)
+{
+	return __pte(smp_load_acquire(&ptep->pte));
+}
+
 static inline pgd_t *pgd_offset(struct mm_struct *mm, pf_addr_t address)
 {
 	return mm->pgd + pgd_index(address);
@@ -70,6 +79,19 @@ static inline pud_t *pud_offset(p4d_t *p4d, pf_addr_t address)
 static inline pmd_t *pmd_offset(pud_t *pud, pf_addr_t address)
 {
 	return (pmd_t *)table_of(pud_pfn(pudp_get(pud))) + pmd_index(address);
+}
+
+/* x_offset_lockless() - below the entry that was read, whatever it is by now */
+static inline pud_t *pud_offset_lockless(p4d_t *p4dp __maybe_unused, p4d_t p4d,
+					 pf_addr_t address)
+{
+	return (pud_t *)table_of(pgd_pfn(p4d.pgd)) + pud_index(address);
+}
+
+static inline pmd_t *pmd_offset_lockless(pud_t *pudp __maybe_unused, pud_t pud,
+					 pf_addr_t address)
+{
+	return (pmd_t *)table_of(pud_pfn(pud)) + pmd_index(address);
 }
 
 static inline struct page *pmd_page(pmd_t pmd)
@@ -200,17 +222,34 @@ static inline void pte_unmap_unlock(pte_t *pte, spinlock_t *ptl)
 	pte_unmap(pte);
 }
 
+/*
+ * [pte-publish] the page's bytes and marks, then its entry; paired with
+ * ptep_get_acquire()
+ */
 static inline void set_pte_at(struct mm_struct *mm __maybe_unused,
 			      pf_addr_t address __maybe_unused, pte_t *ptep,
 			      pte_t pte)
 {
-	WRITE_ONCE(ptep->pte, pte_val(pte));
+	smp_store_release(&ptep->pte, pte_val(pte));
 }
 
 static inline void pte_clear(struct mm_struct *mm, pf_addr_t address,
 			     pte_t *ptep)
 {
 	set_pte_at(mm, address, ptep, __pte(0));
+}
+
+/*
+ * ptep_get_and_clear() - take an entry away
+ *
+ * [gup-recheck] clear the entry, then read the folio's counts; paired with
+ * gup_fast_confirm() and gup_fast_leaf()
+ */
+static inline pte_t ptep_get_and_clear(struct mm_struct *mm __maybe_unused,
+				       pf_addr_t address __maybe_unused,
+				       pte_t *ptep)
+{
+	return __pte(xchg(&ptep->pte, 0));
 }
 
 static inline void set_pmd_at(struct mm_struct *mm __maybe_unused,
@@ -223,6 +262,14 @@ static inline void set_pmd_at(struct mm_struct *mm __maybe_unused,
 static inline void pmd_clear(pmd_t *pmdp)
 {
 	smp_store_release(&pmdp->pmd, 0);
+}
+
+/* pmdp_huge_get_and_clear() - take a leaf away, as ptep_get_and_clear() does */
+static inline pmd_t pmdp_huge_get_and_clear(struct mm_struct *mm __maybe_unused,
+					    pf_addr_t address __maybe_unused,
+					    pmd_t *pmdp)
+{
+	return __pmd(xchg(&pmdp->pmd, 0));
 }
 
 /* update_mmu_cache() - nothing: no translation is cached */

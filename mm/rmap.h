@@ -27,6 +27,8 @@
 
 #include "mm/mm.h"
 
+#include <errno.h>
+
 RB_HEAD(anon_vma_tree, vm_area_struct);
 
 struct anon_vma {
@@ -215,6 +217,44 @@ static inline void folio_add_new_anon_rmap(struct folio *folio,
 		SetPageAnonExclusive(folio_page(folio, i));
 	atomic_set(&folio->_mapcount, nr);
 	atomic64_add(folio_nr_pages(folio), &vma->vm_mm->rss_pages);
+}
+
+/*
+ * folio_add_anon_rmap_pte() - one more entry maps a page of an anonymous folio
+ * @exclusive: the mapping is the page's only one
+ *
+ * Source: mm/rmap.c:folio_add_anon_rmap_ptes()
+ */
+static inline void folio_add_anon_rmap_pte(struct folio *folio,
+					   struct page *page,
+					   struct vm_area_struct *vma,
+					   bool exclusive)
+{
+	atomic_inc(&folio->_mapcount);
+	atomic64_add(1, &vma->vm_mm->rss_pages);
+	if (exclusive)
+		SetPageAnonExclusive(page);
+}
+
+/*
+ * folio_try_share_anon_rmap_pte() - may the page do without its exclusivity?
+ *
+ * A pin is taken through an entry of an exclusive page only, and stands for that
+ * page staying where it is.  So the entry is gone already, by
+ * ptep_get_and_clear(), whose barrier lets either a pin be seen here or the
+ * missing entry by who is pinning.
+ * Return: 0; -EBUSY if the folio may be pinned, and the caller puts the entry
+ * back.
+ * Source: include/linux/rmap.h:folio_try_share_anon_rmap_pte()
+ */
+static inline int __must_check folio_try_share_anon_rmap_pte(struct folio *folio,
+							     struct page *page)
+{
+	VM_BUG_ON_FOLIO(!PageAnonExclusive(page), folio);
+	if (unlikely(folio_maybe_dma_pinned(folio)))
+		return -EBUSY;
+	ClearPageAnonExclusive(page);
+	return 0;
 }
 
 /* hugetlb_add_new_anon_rmap() - the same for a page of a pool, without rss */

@@ -172,3 +172,11 @@ void folio_del_lru(struct folio *folio)
 	lru_list_del(zone, folio);
 	spin_unlock(&zone->lru_lock);
 }
+
+void lru_add_split(struct folio *folio, struct folio *part)
+{
+	assert_spin_locked(&page_zone(&folio->page)->lru_lock);
+	VM_BUG_ON_FOLIO(!folio_test_lru(folio), folio);
+	list_add_tail(&part->lru, &folio->lru);
+	folio_set_lru(part);
+}

@@ -41,6 +41,15 @@ void folio_mark_accessed(struct folio *folio);
 bool __must_check folio_isolate_lru(struct folio *folio);
 void folio_putback_lru(struct folio *folio);
 
+/*
+ * lru_add_split() - a part of @folio becomes a folio of its own
+ *
+ * It takes its place beside @folio on the list, whose pages stay as many.
+ * Context: zone->lru_lock; @folio is on a list, and frozen.
+ * Source: mm/huge_memory.c:lru_add_page_tail()
+ */
+void lru_add_split(struct folio *folio, struct folio *part);
+
 /* folio_del_lru() - take a dead folio off its list */
 void folio_del_lru(struct folio *folio);
 

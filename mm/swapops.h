@@ -38,12 +38,6 @@ static inline bool is_pte_marker_entry(swp_entry_t entry)
 	return swp_type(entry) == SWP_PTE_MARKER;
 }
 
-/* The software bits of an entry that is not present. */
-static inline pte_t pte_swp_clear_uffd_wp(pte_t pte)
-{
-	return __pte(pte_val(pte) & ~_PAGE_SWP_UFFD_WP);
-}
-
 static inline pte_t pte_swp_clear_exclusive(pte_t pte)
 {
 	return __pte(pte_val(pte) & ~_PAGE_SWP_EXCLUSIVE);
@@ -61,9 +55,72 @@ static inline pte_t pte_swp_mkshared(pte_t pte)
 	return __pte(pte_val(swp_entry_to_pte(entry)) | (pte_val(pte) & bits));
 }
 
+/*
+ * What a migration entry says beside the frame: was the mapping young, was it
+ * dirty?  Above any frame number.
+ */
+#define SWP_PFN_BITS	40
+#define SWP_PFN_MASK	(((u64)1 << SWP_PFN_BITS) - 1)
+#define SWP_MIG_YOUNG	((u64)1 << SWP_PFN_BITS)
+#define SWP_MIG_DIRTY	((u64)1 << (SWP_PFN_BITS + 1))
+
+static inline bool is_writable_migration_entry(swp_entry_t entry)
+{
+	return swp_type(entry) == SWP_MIGRATION_WRITE;
+}
+
+static inline bool is_readable_migration_entry(swp_entry_t entry)
+{
+	return swp_type(entry) == SWP_MIGRATION_READ;
+}
+
+static inline pf_pfn_t swp_offset_pfn(swp_entry_t entry)
+{
+	return swp_offset(entry) & SWP_PFN_MASK;
+}
+
+/*
+ * pte_swp_wrprotect() - what write-protecting does to an entry that is not
+ * present: a mapping that comes back does so read-only
+ *
+ * What was writable is exclusive, and stays so.
+ */
+static inline pte_t pte_swp_wrprotect(pte_t pte)
+{
+	const u64 bits = _PAGE_SWP_SOFT_DIRTY | _PAGE_SWP_UFFD_WP;
+	swp_entry_t entry = pte_to_swp_entry(pte);
+
+	if (!is_writable_migration_entry(entry))
+		return pte;
+	entry = swp_entry(SWP_MIGRATION_READ_EXCLUSIVE, swp_offset(entry));
+	return __pte(pte_val(swp_entry_to_pte(entry)) | (pte_val(pte) & bits));
+}
+
+/* pte_swp_uffd_wp_any() - write-protected, whatever kind of entry says so */
+static inline bool pte_swp_uffd_wp_any(pte_t pte)
+{
+	swp_entry_t entry = pte_to_swp_entry(pte);
+
+	return pte_swp_uffd_wp(pte) ||
+	       (is_pte_marker_entry(entry) &&
+		(swp_offset(entry) & PTE_MARKER_UFFD_WP));
+}
+
 static inline struct folio *pfn_swap_entry_folio(swp_entry_t entry)
 {
-	return page_folio(pfn_to_page(swp_offset(entry)));
+	return page_folio(pfn_to_page(swp_offset_pfn(entry)));
 }
+
+/*
+ * migration_entry_wait_on_locked() - wait until the folio of a migration entry
+ * is unlocked (folio.c)
+ *
+ * Without a reference, which would be one too many for who migrates or splits:
+ * nothing of the folio is touched once @ptl is dropped.
+ * Context: @ptl, the lock of the entry, is held; dropped here.
+ * Source: mm/filemap.c:migration_entry_wait_on_locked()
+ * Differs: may return early; the caller looks at the entry again.
+ */
+void migration_entry_wait_on_locked(swp_entry_t entry, spinlock_t *ptl);
 
 #endif

@@ -20,6 +20,7 @@
 #include "mm/huge_memory.h"
 #include "mm/hugetlb.h"
 #include "mm/rmap.h"
+#include "mm/userfaultfd.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -98,8 +99,9 @@ pgprot_t vm_get_page_prot(vm_flags_t flags)
 
 void vma_set_flags(struct vm_area_struct *vma, vm_flags_t flags)
 {
-	vma->vm_flags = flags;
-	vma->vm_page_prot = vm_get_page_prot(flags);
+	/* Whole: a folio's walk to its entries looks without mmap_lock. */
+	WRITE_ONCE(vma->vm_flags, flags);
+	WRITE_ONCE(vma->vm_page_prot.pgprot, vm_get_page_prot(flags).pgprot);
 }
 
 struct vm_area_struct *vm_area_alloc(struct mm_struct *mm, pf_addr_t start,
@@ -119,6 +121,7 @@ struct vm_area_struct *vm_area_alloc(struct mm_struct *mm, pf_addr_t start,
 
 void vm_area_free(struct vm_area_struct *vma)
 {
+	userfaultfd_ctx_put(vma->userfaultfd_ctx);
 	kfree(vma);
 }
 
@@ -171,6 +174,7 @@ int __split_vma(struct vm_area_struct *vma, pf_addr_t address)
 	hugetlb_share(upper, vma);
 	split_huge_pmd_at(vma, address);
 	upper->vm_ops = vma->vm_ops;
+	upper->userfaultfd_ctx = userfaultfd_ctx_get(vma->userfaultfd_ctx);
 	upper->vm_pgoff = linear_page_index(vma, address);
 	anon_vma_lock_write(mm->anon_vma);
 	vma_set_range(vma, vma->vm_start, address, vma->vm_pgoff);
@@ -213,6 +217,7 @@ static bool in_line(struct vm_area_struct *low, struct vm_area_struct *high)
 	return low && high && low->vm_end == high->vm_start &&
 	       low->vm_ops == high->vm_ops && low->hstate == high->hstate &&
 	       low->resv == high->resv &&
+	       low->userfaultfd_ctx == high->userfaultfd_ctx &&
 	       READ_ONCE(low->resv_unmapped) == READ_ONCE(high->resv_unmapped) &&
 	       low->vm_pgoff + vma_pages(low) == high->vm_pgoff;
 }

@@ -108,6 +108,52 @@ def longterm_rows():
 
 
 @test
+def fast_rows():
+    found, tables = rows("-m", "8", "-r", "1", "--frames", "ordered",
+                         "--folio", "4K,64K,2M", suite="fast")
+    table = [r for r in found if "part" not in r]
+    assert [r["algo"] for r in table] == ["none", "after", "inside",
+                                          "limit"] * 3, table
+    assert all(r["pages_per_call"] == 64 for r in table)
+    get = {(r["shape"], r["algo"]): r["events"]["get"] for r in table}
+    # one read-modify-write a small page; two a call and large folio
+    for shape, atomics in (("4K", 1), ("64K", 2 / 16), ("2M", 2 / 64)):
+        for algo in ("none", "after", "inside", "limit"):
+            value = get[shape, algo]["atomics"]
+            assert abs(value - atomics) < 0.0005, (shape, algo, value)
+    assert all(get[key]["ptl"] == 0 for key in get)
+    assert get["4K", "inside"]["walks"] == 1 / 64
+    # the pass behind the walk looks at each page once more
+    more = get["2M", "after"]["folio_lookups"] - \
+        get["2M", "inside"]["folio_lookups"]
+    assert abs(more - 1) < 0.0005, more
+    curve = {r["pages_per_call"] for r in found if r.get("part") == "curve"}
+    assert curve == {1, 4, 16, 64, 256, 1024, 4096}, curve
+    assert len([r for r in found if r.get("part") == "2019"]) == 7
+    assert "640.41" in tables and "pages a call, 4K" in tables
+    # 8 MiB are too few to scatter CMA pages in
+    assert "a CMA page" not in tables
+    # without 4K folios the table is all there is
+    found, tables = rows("-m", "8", "-r", "1", "--folio", "2M", suite="fast")
+    assert all("part" not in r for r in found)
+    assert "2019" not in tables
+
+
+@test
+def fast_with_cma_pages():
+    found, tables = rows("-m", "64", "-r", "1", "--frames", "ordered",
+                         "--folio", "4K", "-n", "32", suite="fast")
+    kept = {(r["shape"], r["algo"]): r["kept_per_call"] for r in found
+            if "kept_per_call" in r}
+    for place, pages in (("none", 32), ("first", 0), ("middle", 16),
+                         ("last", 31)):
+        for algo in ("after", "inside"):
+            assert kept["CMA " + place, algo] == pages, (place, algo, kept)
+        assert kept["CMA " + place, "none"] == 32
+    assert "a CMA page in each call of 32 pages" in tables
+
+
+@test
 def movable_memory_refuses_longterm():
     result = pinfold("bench", "longterm", "-m", "8", "-r", "1", "--folio",
                      "4K", "--frames", "ordered", "--movable", "64", "--json",

@@ -283,6 +283,55 @@ static long pin_fast_longterm(void)
 				      (struct pf_page **)pages);
 }
 
+/* ---- what happens to an address space unasked -------------------------- */
+
+/* Nobody serves these faults. */
+static void no_handler(void *arg __maybe_unused,
+		       pf_addr_t address __maybe_unused)
+{
+}
+
+static long collapse_one_page(void)
+{
+	u64 word = 0;
+
+	if (pf_write(t.mm, P(EMPTY), &word, sizeof(word)) < 0)
+		return -ENOMEM;
+	return pf_madvise(t.mm, P(EMPTY), PMD_SIZE, PINFOLD_MADV_COLLAPSE);
+}
+
+static long split_folios(void)
+{
+	return pf_split(t.mm, P(0), PAGES(SMALL + NR_SMALL), 0);
+}
+
+static long clear_soft_dirty(void)
+{
+	return pf_clear_soft_dirty(t.mm);
+}
+
+static long mark_part_of_huge(void)
+{
+	return pf_numa_hint(t.mm, P(7), PAGES(2));
+}
+
+static long serve_in_huge(void)
+{
+	return pf_userfault_register(t.mm, P(7), PAGES(2), no_handler, NULL);
+}
+
+static long protect_for_store(void)
+{
+	u64 word = 8;
+	long err = pf_userfault_register(t.mm, P(0), PMD_SIZE, NULL, NULL);
+
+	if (!err)
+		err = pf_userfault_writeprotect(t.mm, P(0), PMD_SIZE, true);
+	if (err)
+		return err;
+	return pf_write(t.mm, P(7), &word, sizeof(word)) < 0 ? -ENOMEM : 0;
+}
+
 /* ---- on hugetlb pages ------------------------------------------------- */
 
 static long hugetlb_map_populate(void)
@@ -452,6 +501,13 @@ static const struct operation operations[] = {
 	   .result = PINS, .least = 20),
 	OP(pin_fast_longterm, .check = faulted, .failure = -ENOMEM,
 	   .success = 20, .result = PINS, .least = 20),
+	/* a page, which was not there and is zero, may stay */
+	OP(collapse_one_page, .check = faulted, .failure = -ENOMEM, .least = 3),
+	OP(split_folios, .check = same, .failure = -ENOMEM, .success = 1),
+	OP(clear_soft_dirty, .check = same, .failure = -ENOMEM),
+	OP(mark_part_of_huge, .check = same, .failure = -ENOMEM, .success = 2),
+	OP(serve_in_huge, .check = same, .failure = -ENOMEM, .least = 3),
+	OP(protect_for_store, .check = same_words, .failure = -ENOMEM),
 	OP(hugetlb_map_populate, .check = areas_made, .failure = -ENOMEM,
 	   .least = 5, .hugetlb = true),
 	OP(hugetlb_map_over_itself, .check = NULL, .failure = -ENOMEM,

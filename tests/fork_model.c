@@ -220,9 +220,44 @@ static void some_range(u64 *first, u64 *nr)
 	}
 }
 
+/* A store by force into what its owner may only read, as a debugger does. */
+static void force(struct model *m)
+{
+	u64 index = some_page(), at = below(PAGE_SIZE);
+	u8 byte = random_next(&r);
+	struct page *page;
+
+	if (index >= FIRST_HUGE)
+		return;
+	assert_int_equal(pf_mprotect(m->t.mm, place_of(index), PAGES(1),
+				     PINFOLD_PROT_READ), 0);
+	page = page_pinned_at(&m->t, place_of(index),
+			      PINFOLD_FOLL_WRITE | PINFOLD_FOLL_FORCE);
+	*((u8 *)page_address(page) + at) = byte;
+	m->bytes[PAGES(index) + at] = byte;
+	unpin_user_page(page);
+	assert_false(writable_at(&m->t, place_of(index)));
+	assert_int_equal(pf_write(m->t.mm, place_of(index), &byte, 1), -EFAULT);
+	load_pages(m, index, 1);
+	assert_int_equal(pf_mprotect(m->t.mm, place_of(index), PAGES(1), RW),
+			 0);
+}
+
+/* The child is to find nothing, or nothing but zeroes, in a part of it. */
+static void set_fork_advice(struct model *m, u64 first, u64 nr, bool on,
+			    bool wipe)
+{
+	int advice = wipe ? PINFOLD_MADV_KEEPONFORK : PINFOLD_MADV_DOFORK;
+
+	if (on)
+		advice = wipe ? PINFOLD_MADV_WIPEONFORK :
+				PINFOLD_MADV_DONTFORK;
+	advise(&m->t, place_of(first), PAGES(nr), advice);
+}
+
 static void fork_mm(struct model *m)
 {
-	const bool wipe = !below(4);
+	const bool partly = !below(3), wipe = below(2);
 	struct model *child = NULL;
 	u64 first, nr;
 
@@ -232,18 +267,18 @@ static void fork_mm(struct model *m)
 	if (!child)
 		return;
 	some_range(&first, &nr);
-	if (wipe && first < FIRST_HUGE)
-		advise(&m->t, place_of(first), PAGES(nr),
-		       PINFOLD_MADV_WIPEONFORK);
+	if (partly && first < FIRST_HUGE)
+		set_fork_advice(m, first, nr, true, wipe);
 	child->t = fork_of(&m->t);
 	memcpy(child->bytes, m->bytes, PAGES(NR_WINDOW));
-	if (wipe && first < FIRST_HUGE) {
-		memset(child->bytes + PAGES(first), 0, PAGES(nr));
-		advise(&m->t, place_of(first), PAGES(nr),
-		       PINFOLD_MADV_KEEPONFORK);
-		advise(&child->t, place_of(first), PAGES(nr),
-		       PINFOLD_MADV_KEEPONFORK);
-	}
+	if (!partly || first >= FIRST_HUGE)
+		return;
+	memset(child->bytes + PAGES(first), 0, PAGES(nr));
+	set_fork_advice(m, first, nr, false, wipe);
+	if (wipe)
+		set_fork_advice(child, first, nr, false, wipe);
+	else
+		map_at(&child->t, place_of(first), nr, RW);
 }
 
 static unsigned int nr_living(void)
@@ -379,7 +414,7 @@ static void histories(void **state)
 	static void (*const steps[])(struct model *) = {
 		store, store, store, store, load, load, pin, get, let_go,
 		let_go, device, device, fork_mm, exit_mm, discard, protect,
-		move,
+		move, force,
 	};
 
 	(void)state;

@@ -329,6 +329,7 @@ static void lose_frame(bool on)
 		assert_non_null(page);
 		atomic_set(&page->_refcount, 0);
 	} else {
+		atomic_set(&page->_refcount, 1);
 		__free_pages(page, 0);
 	}
 }

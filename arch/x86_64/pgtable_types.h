@@ -243,6 +243,28 @@ static inline bool pte_protnone(pte_t pte)
 	       _PAGE_PROTNONE;
 }
 
+/*
+ * x_access_permitted() - may a user reach the memory through this very entry?
+ *
+ * For walks that see no area: what the entry does not say is not permitted.
+ */
+static inline bool entry_access_permitted(u64 val, bool write)
+{
+	const u64 need = _PAGE_PRESENT | _PAGE_USER | (write ? _PAGE_RW : 0);
+
+	return (val & need) == need;
+}
+
+static inline bool pte_access_permitted(pte_t pte, bool write)
+{
+	return entry_access_permitted(pte_val(pte), write);
+}
+
+static inline bool pmd_access_permitted(pmd_t pmd, bool write)
+{
+	return entry_access_permitted(pmd_val(pmd), write);
+}
+
 /* pte_is_plain_writable() - present, writable, and maps an ordinary page */
 static inline bool pte_is_plain_writable(pte_t pte)
 {
@@ -385,6 +407,25 @@ static inline pte_t swp_entry_to_pte(swp_entry_t entry)
 	return __pte((u64)swp_type(entry) << SWP_TYPE_SHIFT |
 		     offset << SWP_OFFSET_SHIFT);
 }
+
+/* The same bits of entries that are neither none nor present. */
+#define DEFINE_SWP_BIT(name, bit)					\
+static inline bool pte_swp_##name(pte_t pte)				\
+{									\
+	return pte_val(pte) & (bit);					\
+}									\
+static inline pte_t pte_swp_mk##name(pte_t pte)				\
+{									\
+	return __pte(pte_val(pte) | (bit));				\
+}									\
+static inline pte_t pte_swp_clear_##name(pte_t pte)			\
+{									\
+	return __pte(pte_val(pte) & ~(bit));				\
+}
+
+DEFINE_SWP_BIT(soft_dirty, _PAGE_SWP_SOFT_DIRTY)
+DEFINE_SWP_BIT(uffd_wp, _PAGE_SWP_UFFD_WP)
+#undef DEFINE_SWP_BIT
 
 static inline swp_entry_t pte_to_swp_entry(pte_t pte)
 {

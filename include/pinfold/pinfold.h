@@ -107,7 +107,7 @@ struct pf_machine_stat {
 PINFOLD_API int pf_machine_stat(struct pf_machine *machine,
 				struct pf_machine_stat *stat);
 
-/* ---- address spaces ---------------------------------------------------- */
+/* ---- address spaces -------------------------------------------------- */
 
 /* Return: 0 or -ENOMEM.  Owner: the caller, who calls pf_mm_destroy(). */
 PINFOLD_API PINFOLD_MUST_CHECK int pf_mm_create(struct pf_machine *machine,
@@ -209,6 +209,7 @@ enum {
 	PINFOLD_MADV_KEEPONFORK = 19,
 	PINFOLD_MADV_POPULATE_READ = 22,
 	PINFOLD_MADV_POPULATE_WRITE = 23,
+	PINFOLD_MADV_COLLAPSE = 25,	/* make huge pages of it, now */
 };
 
 /*
@@ -217,6 +218,9 @@ enum {
  * Return: 0; -EINVAL (unknown advice, unaligned, not applicable), -ENOMEM (a
  * hole; all but the POPULATE kinds do the rest all the same), -EAGAIN (no
  * memory, or too many areas, to cut one), -EFAULT, -EHWPOISON, -EINTR.
+ * COLLAPSE: 0 if each whole 2 MiB of the range is one huge page now; -EAGAIN if
+ * a page is got, pinned or in other use; -ENOMEM; -EBUSY (empty entries of an
+ * area with a userfault handler); -EINVAL (what no later try would change).
  */
 PINFOLD_API PINFOLD_MUST_CHECK int pf_madvise(struct pf_mm *mm, pf_addr_t start,
 					      uint64_t length, int advice);
@@ -233,7 +237,127 @@ PINFOLD_API PINFOLD_MUST_CHECK int64_t pf_read(struct pf_mm *mm, pf_addr_t from,
 PINFOLD_API PINFOLD_MUST_CHECK int64_t pf_write(struct pf_mm *mm, pf_addr_t to,
 						const void *from, uint64_t bytes);
 
-/* ---- getting and pinning ------------------------------------------------- */
+/* ---- what happens to an address space unasked ------------------------ */
+
+struct pf_collapse_limits {
+	size_t size;		/* sizeof(struct pf_collapse_limits) */
+	/* Of the 512 entries of a table, how many may be: */
+	unsigned int max_ptes_none;	/* empty, or the zero page; Linux: 511 */
+	unsigned int max_ptes_swap;	/* not present; Linux: 64 */
+	unsigned int max_ptes_shared;	/* mapped elsewhere too; Linux: 256 */
+};
+
+/*
+ * pf_machine_collapse_scan() - one pass of khugepaged
+ * @limits: NULL: Linux's
+ *
+ * Looks at every address space of the machine and makes huge pages where order
+ * 9 is enabled for the area and where nobody has a page got or pinned.  A table
+ * that is at a limit still is collapsed.
+ * Context: pf_mm_read_lock() is not held by the caller.  pf_mm_destroy() waits
+ * for it.
+ * Return: huge pages made; -EINVAL for limits of another version.
+ */
+PINFOLD_API PINFOLD_MUST_CHECK int64_t
+pf_machine_collapse_scan(struct pf_machine *machine,
+			 const struct pf_collapse_limits *limits);
+
+/*
+ * pf_clear_soft_dirty() - forget what was written (clear_refs, 4)
+ *
+ * The next store to each page faults, and marks it again; pages and pins stay.
+ * Small mappings of pinned pages are left as they are.
+ * Return: 0; -EINTR.
+ */
+PINFOLD_API PINFOLD_MUST_CHECK int pf_clear_soft_dirty(struct pf_mm *mm);
+
+/* Bits of an entry of pf_pagemap(); the lower 55 are the frame number. */
+#define PINFOLD_PM_PFRAME_MASK	((UINT64_C(1) << 55) - 1)
+#define PINFOLD_PM_SOFT_DIRTY	(UINT64_C(1) << 55)	/* written since */
+#define PINFOLD_PM_UFFD_WP	(UINT64_C(1) << 57)
+#define PINFOLD_PM_SWAP		(UINT64_C(1) << 62)	/* elsewhere */
+#define PINFOLD_PM_PRESENT	(UINT64_C(1) << 63)
+
+/*
+ * pf_pagemap() - what maps each page, as in /proc/PID/pagemap
+ * @start: a multiple of the page size
+ * @entries: room for @nr_pages; 0 where nothing is mapped
+ *
+ * Return: 0; -EINVAL (unaligned, above the user addresses), -EINTR.
+ */
+PINFOLD_API PINFOLD_MUST_CHECK int pf_pagemap(struct pf_mm *mm, pf_addr_t start,
+					      unsigned long nr_pages,
+					      uint64_t *entries);
+
+/*
+ * pf_numa_hint() - mark a range so that the next use of each page faults
+ *
+ * What NUMA balancing does to find out who uses a page.  The fault gives the
+ * access back; nothing is moved.  Pins and gets look through the mark, unless
+ * with PINFOLD_FOLL_HONOR_NUMA_FAULT or in the fast forms.
+ * Return: pages marked: neither zero pages nor, by small entries, pinned ones;
+ * -EINVAL (unaligned, above the user addresses), -EINTR.
+ */
+PINFOLD_API PINFOLD_MUST_CHECK int64_t pf_numa_hint(struct pf_mm *mm,
+						    pf_addr_t start,
+						    uint64_t length);
+
+/*
+ * pf_split() - split large folios (debugfs split_huge_pages)
+ * @start, @length: whole pages; a folio that has one mapped there is split
+ * @order: of the parts: 0, or 2 ... 8
+ *
+ * Bytes, protection and marks stay.  Split to order 0, pages of zeroes become
+ * the zero page, and unmapped ones are freed.  Folios with a page got or pinned
+ * are left out; a huge page may be mapped by small entries afterwards.
+ * Return: folios split; -EAGAIN if there are some and all are in use; -EINVAL
+ * (unaligned, above the user addresses, @order), -EINTR.
+ */
+PINFOLD_API PINFOLD_MUST_CHECK int64_t
+pf_split(struct pf_mm *mm, pf_addr_t start, uint64_t length,
+	 unsigned int order);
+
+/*
+ * Write-protection with a handler (userfaultfd).
+ *
+ * The handler is called by the thread whose store, or pin for writing, met a
+ * protected page, without mmap_lock, so it may call anything but
+ * pf_mm_destroy().  Then the thread sleeps until the page's protection is ended,
+ * by the handler or by somebody it told; a fatal signal ends the sleep.  Calls
+ * that cannot let mmap_lock go get -EFAULT instead, FOLL_NOWAIT what it has.
+ */
+typedef void (*pf_userfault_fn)(void *arg, pf_addr_t address);
+
+/*
+ * pf_userfault_register() - serve write faults of a range; protects nothing yet
+ * @fn: NULL: a store ends the protection of its page, and goes on
+ * @arg: for @fn
+ *
+ * What is moved by pf_mremap() leaves protection and handler behind.
+ * Return: 0; -EINVAL (unaligned, empty, nothing mapped), -EBUSY (there is
+ * another handler), -ENOMEM (areas before the one that could not be cut are
+ * registered).
+ */
+PINFOLD_API PINFOLD_MUST_CHECK int
+pf_userfault_register(struct pf_mm *mm, pf_addr_t start, uint64_t length,
+		      pf_userfault_fn fn, void *arg);
+/* Ends protection and wakes who waits.  Return: 0, -EINVAL, -ENOMEM. */
+PINFOLD_API PINFOLD_MUST_CHECK int
+pf_userfault_unregister(struct pf_mm *mm, pf_addr_t start, uint64_t length);
+
+/*
+ * pf_userfault_writeprotect() - protect a range, or end that and wake who waits
+ *
+ * Only pages that are there are protected: a page that is faulted in later is
+ * not.
+ * Return: 0; -ENOENT (not all is registered; what lies before is changed),
+ * -EINVAL (unaligned, empty, inside a hugetlb page), -EINTR.
+ */
+PINFOLD_API PINFOLD_MUST_CHECK int
+pf_userfault_writeprotect(struct pf_mm *mm, pf_addr_t start, uint64_t length,
+			  bool on);
+
+/* ---- getting and pinning --------------------------------------------- */
 
 enum {
 	PINFOLD_FOLL_WRITE = 0x1,	/* the holder will write */
@@ -356,7 +480,7 @@ PINFOLD_API unsigned int pf_page_folio_order(const struct pf_page *page);
 /* pf_page_maybe_dma_pinned() - Linux's folio_maybe_dma_pinned() */
 PINFOLD_API bool pf_page_maybe_dma_pinned(const struct pf_page *page);
 
-/* ---- signals ------------------------------------------------------------- */
+/* ---- signals --------------------------------------------------------- */
 
 /* pf_task_self() - the calling thread, for others to signal; valid till it ends */
 PINFOLD_API struct pf_task *pf_task_self(void);

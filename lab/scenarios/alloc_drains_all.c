@@ -6,6 +6,7 @@ static void setup(struct race *r)
 	race_setup_huge_empty(r);
 	race_map(r, 2 * RACE_HUGE, 8, RACE_RW);
 	race_store(r, 2 * RACE_HUGE, 4, 0);
+	race_drain(r);
 }
 
 /* No block of 2 MiB is left: all CPUs' lists are emptied, in vain. */

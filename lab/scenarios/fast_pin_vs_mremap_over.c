@@ -6,6 +6,7 @@ static void setup(struct race *r)
 	race_setup_pages(r);
 	race_map(r, 16, 4, RACE_RW);
 	race_store(r, 16, 4, 200);
+	race_drain(r);
 }
 
 static void pin(struct race *r, struct race_hold *mine)

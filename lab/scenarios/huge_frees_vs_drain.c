@@ -6,6 +6,7 @@ static void setup(struct race *r)
 	race_setup_huge(r);
 	race_map(r, RACE_HUGE, RACE_HUGE, RACE_RW);
 	race_store(r, RACE_HUGE, 1, 200);
+	race_drain(r);
 }
 
 static void one(struct race *r, struct race_hold *mine)

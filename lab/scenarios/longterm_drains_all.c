@@ -7,6 +7,7 @@ static void setup(struct race *r)
 {
 	race_setup_empty(r);
 	race_store(r, 0, 1, 100);
+	race_drain(r);
 }
 
 static void longterm(struct race *r, struct race_hold *mine)

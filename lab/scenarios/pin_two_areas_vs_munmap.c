@@ -7,6 +7,7 @@ static void setup(struct race *r)
 	race_map(r, 2, 2, RACE_RW | PINFOLD_PROT_EXEC);
 	race_map(r, 4, 2, RACE_RW);
 	race_store(r, 0, 6, 100);
+	race_drain(r);
 }
 
 static void pin(struct race *r, struct race_hold *mine)

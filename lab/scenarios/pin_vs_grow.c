@@ -5,6 +5,7 @@ static void setup(struct race *r)
 {
 	race_map(r, 0, 2, RACE_RW);
 	race_store(r, 0, 2, 100);
+	race_drain(r);
 }
 
 static void pin(struct race *r, struct race_hold *mine)

@@ -6,6 +6,7 @@ static void setup(struct race *r)
 	race_map(r, 0, 4, RACE_RW);
 	race_map(r, RACE_HUGE, 4, RACE_RW);
 	race_store(r, RACE_HUGE, 2, 0);
+	race_drain(r);
 }
 
 static void one(struct race *r, struct race_hold *mine)
