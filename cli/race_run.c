@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_WANTED	1024
+#define MAX_WANTED	512
 #define REPLAYS		10
 
 enum {
@@ -455,6 +455,8 @@ static int search_mutant(struct call *call, const struct mutant *m)
 			return err;
 		find_mutant(call, s, call->seconds - used, &r);
 		used += r.used_seconds;
+		if (call->seconds && used >= call->seconds)
+			break;
 	}
 	if (!s)
 		return EXIT_OK;
@@ -463,10 +465,30 @@ static int search_mutant(struct call *call, const struct mutant *m)
 	return err;
 }
 
+static bool is_looked_for(const struct call *call, const struct mutant *m)
+{
+	const char *at = m->found_by;
+
+	while (*at) {
+		size_t length = strcspn(at, " ");
+
+		if (is_wanted(call, at, length))
+			return true;
+		at += length + strspn(at + length, " ");
+	}
+	return false;
+}
+
 static int search_mutants(struct call *call)
 {
 	int worst = EXIT_OK;
+	bool any = false;
 
+	for (const struct mutant *m = mutants; m->name; m++)
+		any = any || is_looked_for(call, m);
+	if (!any)
+		return usage_error("race", "no mutant is looked for with these "
+				   "scenarios");
 	fprintf(call->out, "%-28s %-22s %-18s %9s %7s  %s\n", "mutant",
 		"scenario", "found as", "schedules", "seconds", "replay");
 	for (const struct mutant *m = mutants; m->name; m++) {

@@ -82,6 +82,7 @@ def wrong_calls():
     wrong("not '18446744073709551616'", "--seed", "18446744073709551616")
     wrong("no mutant 'nope'", "--mutant", "nope")
     wrong("exclude each other", "--mutants", "--mutant", "wake-up-lost")
+    wrong("no mutant is looked for", "--mutants", "unpin_vs_unpin")
     wrong("'--nope'", "--nope")
     wrong("'-x'", "-x")
     wrong("'--seconds' needs a value", "--seconds")

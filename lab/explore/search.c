@@ -269,19 +269,19 @@ static unsigned int age_random(struct chooser *c, unsigned int n)
 }
 
 /*
- * The highest priority goes on; at each of the change points the one that runs
- * falls below all others.
+ * The highest priority goes on; at each of the change points the one that ran
+ * last falls below all others.
  */
 static unsigned int pick_pct(struct chooser *c, unsigned int can,
-			     unsigned int running)
+			     unsigned int running __maybe_unused)
 {
 	struct explorer *e = container_of(c, struct explorer, chooser);
 	unsigned int best = NR_TASKS;
 
 	e->picks++;
 	for (u32 i = 0; i < e->nr_changes; i++)
-		if (e->changes[i] == e->picks && running != NOBODY)
-			e->priority[running] = -1 - (int)i;
+		if (e->changes[i] == e->picks && run.running != NOBODY)
+			e->priority[run.running] = -1 - (int)i;
 	for (unsigned int i = 0; i < NR_TASKS; i++)
 		if ((can & BIT(i)) &&
 		    (best == NR_TASKS || e->priority[i] > e->priority[best]))
@@ -320,7 +320,8 @@ static void search_random(struct explorer *e, bool pct)
 	}
 	if (!pct || !e->max_picks)
 		return;
-	s->guarantee = 1.0 / run.nr_threads;
+	/* The task of RCU's callbacks is one more. */
+	s->guarantee = 1.0 / (run.nr_threads + 1);
 	for (u32 i = 0; i < e->nr_changes; i++)
 		s->guarantee /= e->max_picks;
 }

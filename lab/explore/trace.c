@@ -221,7 +221,9 @@ static void print_event(FILE *out, const struct trace_event *e,
 			 line->file, line->line);
 		print_in_column(out, e->task, text);
 	}
-	snprintf(text, sizeof(text), "  %c%u %s", 'a' + e->task, e->op, e->what);
+	/* as in seeds */
+	snprintf(text, sizeof(text), "  %c%u %s",
+		 e->task == TASK_RCU ? 'r' : 'a' + e->task, e->op, e->what);
 	print_in_column(out, e->task, text);
 }
 
