@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Claim: while other threads unmap, protect, discard, move, split and populate,
+ * Claim: while other threads unmap, protect, discard, move, split, collapse,
+ * track and populate,
  * what a lockless walk gives is a page that was mapped at its address at some
  * moment of the call and that nobody frees while it is held; nobody else's page
  * ever keeps a count of a walk that came too late; and when all have let go,
@@ -200,7 +201,23 @@ static void mutate(struct worker *w)
 			 (nr & 1 ? PINFOLD_MREMAP_DONTUNMAP : 0);
 	pf_addr_t place, to;
 
-	switch (random_below(&w->random, 12)) {
+	switch (random_below(&w->random, 18)) {
+	case 12:
+	case 13:
+	case 14:
+		place = ALIGN_DOWN(at, PMD_SIZE);
+		stamp_pages(w, (place - BASE) / PAGE_SIZE, 512);
+		(void)!pf_madvise(w->mm, place, PMD_SIZE, PINFOLD_MADV_COLLAPSE);
+		break;
+	case 15:
+		(void)!pf_split(w->mm, at, PAGES(nr), nr & 1 ? 0 : 2);
+		break;
+	case 16:
+		(void)!pf_clear_soft_dirty(w->mm);
+		break;
+	case 17:
+		(void)!pf_numa_hint(w->mm, at, PAGES(nr));
+		break;
 	case 0:
 	case 1:
 		(void)!pf_munmap(w->mm, at, PAGES(nr));
