@@ -177,20 +177,20 @@ static void pages_of_files(void **state)
 static void pages_out_of_order(void **state)
 {
 	struct folio *folio = state_folio(gs, STATE_ANON, 3);
-	static const unsigned int order[] = { 0, 1, 5, 6, 7, 2, 4, 3 };
+	static const unsigned int order[] = { 0, 1, 5, 6, 7, 2 };
 
 	(void)state;
 	area(0, 16, STATE_RW);
-	for (unsigned int i = 0; i < 8; i++)
+	for (unsigned int i = 0; i < ARRAY_SIZE(order); i++)
 		state_map(gs, i, folio, order[i], 1, STATE_OWN);
 	state_drop(gs, folio);
 	fork_state();
-	for (unsigned int i = 0; i < 8; i++) {
+	for (unsigned int i = 0; i < ARRAY_SIZE(order); i++) {
 		assert_ptr_equal(pte_page(child_pte(i)),
 				 folio_page(folio, order[i]));
 		assert_false(PageAnonExclusive(folio_page(folio, order[i])));
 	}
-	assert_counts(folio, 16, 0, 16);
+	assert_counts(folio, 12, 0, 12);
 }
 
 /* A leaf that is not present is not copied: nothing else makes one. */
