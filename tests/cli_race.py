@@ -186,7 +186,8 @@ def seeds_replay_in_new_processes():
             assert result.returncode == 1, (row, result)
             assert f": {row['failure']}: {row['text']}" in result.stdout, \
                 (row, result.stdout)
-            texts.add(result.stdout)
+            # pointers of the host are where it likes them
+            texts.add(re.sub(r"0x[0-9a-f]{9,} *", "", result.stdout))
         assert len(texts) == 1, texts
 
 
