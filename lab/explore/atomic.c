@@ -24,7 +24,7 @@
 
 #include <string.h>
 
-#define MAX_LOCATIONS	8192
+#define MAX_LOCATIONS	65535u	/* numbers of 16 bits */
 
 static struct location locations[MAX_LOCATIONS];
 static u16 nr_locations;
