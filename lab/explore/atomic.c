@@ -159,6 +159,9 @@ static void full_barrier(struct task *t)
 	knowledge_join(&t->know, &t->loaded);
 	vclock_join(&run.fenced, &t->know.hb);
 	vclock_join(&t->know.seen, &run.fenced);
+	/* The order of barriers is in no location's order of stores. */
+	for (unsigned int i = 0; run.weak && i < NR_TASKS; i++)
+		t->hash = mix(t->hash, t->know.seen.at[i]);
 	t->released = t->know;
 	t->know.hb.at[run.running]++;
 }
