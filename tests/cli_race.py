@@ -265,7 +265,10 @@ def only_weak_memory_shows_these():
 
 @test
 def every_mutant_is_found():
-    found = lines("--mutants", status=0)
+    result = race("--mutants", "--json", "-")
+    found = [json.loads(line) for line in result.stdout.splitlines()]
+    missed = [row["mutant"] for row in found if not row["found"]]
+    assert result.returncode == 0 and not missed, (missed, result.stderr)
     assert sorted(row["mutant"] for row in found) == names("mutants",
                                                            ".patch"), found
     for row in found:
