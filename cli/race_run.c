@@ -18,6 +18,7 @@
 #include <string.h>
 
 #define MAX_WANTED	512
+#define SEED_ROOM	(64u << 10)
 #define REPLAYS		10
 
 enum {
@@ -223,7 +224,7 @@ static void print_failure(FILE *out, const struct scenario *s,
 			  const struct failure *f,
 			  const struct schedule *schedule)
 {
-	char seed[4096];
+	static char seed[SEED_ROOM];
 
 	seed_text(s, schedule, seed, sizeof(seed));
 	fprintf(out, "\n%s: %s: %s\n", s->name, failure_names[f->kind],
@@ -245,7 +246,7 @@ static void print_trace(FILE *out)
 static void put_json(struct call *call, const struct scenario *s,
 		     const struct search *r, bool replayed)
 {
-	char seed[4096];
+	static char seed[SEED_ROOM];
 	json_t *j;
 
 	if (!call->json_out)
@@ -417,7 +418,7 @@ static int report_mutant(struct call *call, const struct scenario *s,
 			 struct search *r, double seconds)
 {
 	bool ok = r->found && replays(r, REPLAYS);
-	char seed[4096];
+	static char seed[SEED_ROOM];
 
 	put_json(call, s, r, ok);
 	seed_text(s, &r->schedule, seed, sizeof(seed));
@@ -507,6 +508,7 @@ static int replay(struct call *call)
 	const char *colon = strchr(call->replay, ':');
 	char name[128], *plus;
 	const struct scenario *s;
+	bool broke;
 	int err;
 
 	snprintf(name, sizeof(name), "%.*s",
@@ -532,10 +534,14 @@ static int replay(struct call *call)
 		print_failure(call->out, s, &run.failure, &run.schedule);
 	else
 		fprintf(call->out, "%s: nothing broke\n\n", s->name);
-	err = run.failure.kind != FAIL_NONE;
+	broke = run.failure.kind != FAIL_NONE;
 	print_trace(call->out);
 	run_end();
-	return err ? EXIT_FAILED : EXIT_OK;
+	if (!broke && search_replay_missed())
+		return failed("race", "'%s': %u of its %u turns never came: is "
+			      "it of another build?", call->replay,
+			      search_replay_missed(), schedule.nr);
+	return broke ? EXIT_FAILED : EXIT_OK;
 }
 
 static int open_json(struct call *call)
