@@ -24,7 +24,7 @@
 
 #include <string.h>
 
-#define MAX_LOCATIONS	65535
+#define MAX_LOCATIONS	65535u	/* numbers of 16 bits */
 
 static struct location locations[MAX_LOCATIONS];
 static u16 nr_locations;
@@ -159,6 +159,9 @@ static void full_barrier(struct task *t)
 	knowledge_join(&t->know, &t->loaded);
 	vclock_join(&run.fenced, &t->know.hb);
 	vclock_join(&t->know.seen, &run.fenced);
+	/* The order of barriers is in no location's order of stores. */
+	for (unsigned int i = 0; run.weak && i < NR_TASKS; i++)
+		t->hash = mix(t->hash, t->know.seen.at[i]);
 	t->released = t->know;
 	t->know.hb.at[run.running]++;
 }

@@ -43,6 +43,7 @@ static const struct field area_fields[] = {
 	FIELD(struct vm_area_struct, vm_flags),
 	FIELD(struct vm_area_struct, vm_page_prot),
 	FIELD(struct vm_area_struct, vm_pgoff),
+	FIELD(struct vm_area_struct, anon_vma),
 	{ NULL, 0, 0 }
 };
 
