@@ -418,6 +418,58 @@ static void a_copy_needs_a_page(void **state)
 	end();
 }
 
+/* A page that cannot be read cannot be copied: nothing is kept of the try. */
+static void a_poisoned_page_is_not_copied(void **state)
+{
+	struct folio *old;
+
+	(void)state;
+	begin(2);
+	map_huge(H(0), 1, RW);
+	write_word(&t, H(0), 3);
+	old = share(H(0));
+	set_bit(PG_hwpoison, &folio_page(old, 77)->flags);
+	assert_int_equal(pin_pages(H(0), 1, 0), -EFAULT);
+	assert_int_equal(pin_pages(H(0), 1, FOLL_HWPOISON), -EHWPOISON);
+	assert_int_equal(pin_pages(H(0), 1, FOLL_HWPOISON | FOLL_WRITE),
+			 -EHWPOISON);
+	assert_ptr_equal(folio_at(H(0)), old);
+	assert_int_equal(folio_mapcount(old), 2);
+	assert_pool(1, 0);
+	clear_bit(PG_hwpoison, &folio_page(old, 77)->flags);
+	unshare(old);
+	end();
+}
+
+/* A page of its own changes nothing in what stores have to ask first. */
+static void an_unshared_copy_stays_write_protected(void **state)
+{
+	struct folio *old;
+	pmd_t *pmd;
+
+	(void)state;
+	begin(2);
+	map_huge(H(0), 1, RW);
+	write_word(&t, H(0), 3);
+	old = share(H(0));
+	pmd = mm_find_pmd(mm_of(t.mm), H(0));
+	set_pmd_at(mm_of(t.mm), H(0), pmd, pmd_mkuffd_wp(pmdp_get(pmd)));
+	assert_int_equal(pin_pages(H(0), 1, 0), 1);
+	assert_ptr_not_equal(page_folio(pages[0]), old);
+	assert_true(pmd_uffd_wp(pmdp_get(pmd)));
+	assert_false(pmd_write(pmdp_get(pmd)));
+	unpin_user_pages(pages, 1);
+	unshare(old);
+	/* and none is made up */
+	set_pmd_at(mm_of(t.mm), H(0), pmd, pmd_clear_uffd_wp(pmdp_get(pmd)));
+	old = share(H(0));
+	assert_int_equal(pin_pages(H(0), 1, 0), 1);
+	assert_false(pmd_uffd_wp(pmdp_get(pmd)));
+	unpin_user_pages(pages, 1);
+	unshare(old);
+	end();
+}
+
 /* ---- what is refused -------------------------------------------------- */
 
 static void v20_forced_write_to_read_only(void **state)
@@ -497,6 +549,8 @@ int main(void)
 		cmocka_unit_test(a_shared_gigantic_page_is_copied),
 		cmocka_unit_test(dump_of_a_read_only_gigantic_page),
 		cmocka_unit_test(a_copy_needs_a_page),
+		cmocka_unit_test(a_poisoned_page_is_not_copied),
+		cmocka_unit_test(an_unshared_copy_stays_write_protected),
 		cmocka_unit_test(v20_forced_write_to_read_only),
 		cmocka_unit_test(flags_not_for_huge_pages),
 		cmocka_unit_test(v21_dump_of_huge_pages),
