@@ -81,7 +81,8 @@ static void a_page_that_is_reused(void **state)
 	struct page *head;
 
 	(void)state;
-	begin(1);
+	/* one more, so that no copy is for want of a page */
+	begin(2);
 	map_huge(H(0), 1, RW);
 	fault(H(0), WRITE);
 	head = &folio_at(H(0))->page;
@@ -99,6 +100,7 @@ static void a_page_that_is_reused(void **state)
 		fault(H(0), UNSHARE);
 		assert_int_equal(bits_at(H(0)), 0);
 		assert_true(PageAnonExclusive(head));
+		assert_ptr_equal(&folio_at(H(0))->page, head);
 		assert_valid(&t);
 	}
 	end();
