@@ -135,6 +135,11 @@ static void the_owner_takes_the_page(void **state)
 	assert_int_equal(pf_munmap(t.mm, H(0), 2 * HUGE), 0);
 	assert_pool(1, 0);
 	assert_int_equal(load(&child, H(0)), -EFAULT);
+	/* nor for a piece that is cut off later */
+	assert_int_equal(pf_mprotect(grandchild.mm, H(1), HUGE,
+				     PINFOLD_PROT_READ), 0);
+	advise(&grandchild, H(1), HUGE, PINFOLD_MADV_DONTNEED);
+	assert_int_equal(load(&grandchild, H(1)), -EFAULT);
 	assert_valid(&t);
 	exit_of(&grandchild);
 	exit_of(&child);
