@@ -37,6 +37,26 @@ static void the_rest_is_faulted_in(void **state)
 	let_go(8, PIN);
 }
 
+/* The slow path marks what it takes, as the slow calls do. */
+static void the_rest_is_marked(void **state)
+{
+	struct folio *clean;
+
+	(void)state;
+	area(0, 8, STATE_RW);
+	mapped_folio(0, 0, STATE_OWN);
+	assert_int_equal(fast(0, 2, PIN | WRITE), 2);
+	assert_int_equal(gup_runs(page_folio(got[1])), 1);
+	let_go(2, PIN);
+	/* behind a hole that ends the walk, an entry that is clean */
+	clean = mapped_folio(4, 0, STATE_OWN & ~STATE_DIRTY);
+	assert_int_equal(fast(3, 2, GET | WRITE), 2);
+	assert_int_equal(gup_faults.nr_records, 1);
+	assert_int_equal(gup_runs(clean), 1);
+	assert_true(folio_test_dirty(clean));
+	put(2);
+}
+
 /* V1, V2: the error is found by calling again. */
 static void error_is_hidden(void **state)
 {
@@ -277,6 +297,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		gup_test(the_rest_is_faulted_in), gup_test(error_is_hidden),
+		gup_test(the_rest_is_marked),
 		gup_test(no_fault), gup_test(fast_only_takes_no_fault),
 		gup_test(fast_only_takes_no_lock),
 		gup_test(unshared_by_the_rest), gup_test(hints),
