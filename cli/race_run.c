@@ -85,9 +85,13 @@ static unsigned int mutant_number(const char *name)
 static int set_mutant(struct call *call, const char *name)
 {
 	call->mutant = mutant_number(name);
-	if (call->mutant)
-		return 0;
-	return usage_error("race", "no mutant '%s'", name);
+	if (!call->mutant)
+		return usage_error("race", "no mutant '%s'", name);
+	lab_mutant = call->mutant;
+	if (!mutant_on()->fits)
+		return usage_error("race", "mutant '%s' no longer fits the "
+				   "source", name);
+	return 0;
 }
 
 static int take_option(struct call *call, int c, const char *value)
@@ -440,6 +444,11 @@ static int search_mutant(struct call *call, const struct mutant *m)
 	double used = 0;
 	int err = EXIT_OK;
 
+	if (!m->fits) {
+		fprintf(call->out, "%-28s no longer fits the source\n",
+			m->name);
+		return EXIT_FAILED;
+	}
 	for (const char *at = m->found_by; *at && !r.found;) {
 		size_t length = strcspn(at, " ");
 		char name[64];
