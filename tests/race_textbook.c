@@ -203,9 +203,10 @@ static void aba_setup(struct race *r)
 
 static long pop(struct race *r, long step)
 {
-	long top = smp_load_acquire(&X(r));
-
 	for (;;) {
+		/* Each time anew: a failed exchange orders nothing. */
+		long top = smp_load_acquire(&X(r));
+
 		if (!(top % COUNT))
 			return 0;
 		if (try_cmpxchg(&X(r), &top, READ_ONCE(NEXT(r, top % COUNT)) +

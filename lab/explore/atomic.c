@@ -119,7 +119,9 @@ static struct location *location_of(struct cell *c, const void *addr,
 		if (l->addr == (uintptr_t)addr && l->size == size)
 			return l;
 	}
-	BUG_ON(nr_locations == MAX_LOCATIONS);
+	if (nr_locations == MAX_LOCATIONS)
+		run_fail(FAIL_LIMIT, "more than %u atomic locations",
+			 MAX_LOCATIONS);
 	l = &locations[nr_locations];
 	l->addr = (uintptr_t)addr;
 	l->size = size;

@@ -179,3 +179,22 @@ void object_describe(const void *addr, char *text, size_t room)
 	else if (!describe_object(addr, text, room))
 		snprintf(text, room, "%p", addr);
 }
+
+void object_value(u64 value, char *text, size_t room)
+{
+	/* Low bits of pointers are flags. */
+	const void *addr = (const void *)(uintptr_t)(value & ~(u64)7);
+	size_t offset;
+	char name[48];
+
+	if (machine &&
+	    ((size_t)((const char *)addr - (const char *)machine) <
+	     machine->memmap_bytes ||
+	     (size_t)((const char *)addr - machine->arena) <
+	     machine->arena_bytes || heap_object(addr, &offset))) {
+		object_describe(addr, name, sizeof(name));
+		snprintf(text, room, "&%s", name);
+	} else {
+		snprintf(text, room, "%#" PRIx64, value);
+	}
+}
