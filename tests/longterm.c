@@ -113,6 +113,8 @@ static void the_text_names_the_area(void **state)
 /* One bad page among good ones, first, in the middle, last. */
 static void the_good_ones_are_given_back_too(void **state)
 {
+	char frame[40];
+
 	(void)state;
 	begin((struct pf_machine_options){ 0 });
 	map_at(&t, BASE, 64, RW);
@@ -122,6 +124,10 @@ static void the_good_ones_are_given_back_too(void **state)
 		write_pages(bad, 1);
 		assert_refused(BASE, 64, LONGTERM | FOLL_WRITE, 64);
 		assert_refused(BASE, 64, LONGTERM, 64);
+		/* and it is the bad one that is named */
+		snprintf(frame, sizeof(frame), "frame %" PRIu64 " lies",
+			 page_to_pfn(page_mapped_at(&t, P(bad))));
+		assert_non_null(strstr(pf_error_text(), frame));
 		/* around it there is no harm */
 		if (bad) {
 			assert_int_equal(pin_pages(BASE, bad, LONGTERM), bad);
