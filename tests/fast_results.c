@@ -273,7 +273,7 @@ static void case_b5_frames_without_a_page(void **state)
 }
 
 /* case_D4: a page on its way elsewhere is not had; then the new one is. */
-static void case_d4_migration(void **state)
+static void case_D4_migration(void **state)
 {
 	(void)state;
 	area(0, 1024, STATE_RW);
@@ -304,7 +304,7 @@ int main(void)
 		gup_test(marks), gup_test(a_table_a_leaf_a_table),
 		gup_test(has_pinned_by_pins), gup_test(past_the_edge),
 		gup_test(case_b5_frames_without_a_page),
-		gup_test(case_d4_migration),
+		gup_test(case_D4_migration),
 	};
 
 	return cmocka_run_group_tests(tests, gup_group_setup,

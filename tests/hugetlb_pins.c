@@ -534,9 +534,44 @@ static void v21_dump_of_huge_pages(void **state)
 	end();
 }
 
+/* ---- transfers --------------------------------------------------------- */
+
+/* The pages that a device would read for [@start, @end) of the buffer. */
+static void transfer(u64 start, u64 end)
+{
+	const unsigned long first = start >> PAGE_SHIFT;
+	const unsigned long nr = ((end + PAGE_SIZE - 1) >> PAGE_SHIFT) -
+				 first;
+
+	assert_int_equal(pf_pin_user_pages_fast(t.mm, H(0) + PAGES(first), nr,
+						0, handles), nr);
+	assert_held(nr);
+	unpin_user_pages(pages, nr);
+}
+
+/* No pin is left, wherever the transfer starts and ends. */
+static void gup_O2(void **state)
+{
+	static const u64 offsets[] = { 0, PAGE_SIZE / 2 };
+
+	(void)state;
+	begin(3);
+	for (unsigned int i = 0; i < 4; i++) {
+		map_huge(H(0), 3, RW);
+		for (u64 k = 0; k < 3; k++)
+			write_word(&t, H(k), k + 1);
+		assert_pool(0, 0);
+		transfer(offsets[i & 1], 3 * HUGE - offsets[i >> 1]);
+		assert_int_equal(pf_munmap(t.mm, H(0), 3 * HUGE), 0);
+		assert_pool(3, 0);
+	}
+	end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(gup_O2),
 		cmocka_unit_test(pmd_leaves),
 		cmocka_unit_test(pmd_leaf_has_no_spare_table),
 		cmocka_unit_test(the_head_is_exclusive),
