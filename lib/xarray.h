@@ -607,8 +607,9 @@ void *xas_find_marked(struct xa_state *xas, unsigned long max, xa_mark_t mark);
 /*
  * xas_find_conflict() - the next entry that meets what the cursor would store
  *
- * One scan from a cursor that has not walked: afterwards the cursor is where a
- * store belongs, and asking again yields NULL whatever is there.
+ * One scan, until NULL, from a cursor that has not walked.  Then the cursor is
+ * where a store belongs.  Not a test of that place: from a cursor that has
+ * walked, a slot for a single index is passed over, whatever is in it.
  *
  * Context: xa_lock is held.
  */

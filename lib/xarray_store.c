@@ -494,9 +494,12 @@ void xas_create_range(struct xa_state *xas)
 			break;
 		index++;
 	}
-	if (xas_error(xas)) {
+	if (xas_error(xas) == -ENOMEM) {
 		uncreate_range(xas, first, index);
 		xas->xa_index = first;
+		/* Those that were linked are no spares again. */
+		xas->xa_missing = xas_spares_for(xas, last) -
+				  xas->xa_nr_spares;
 		return;
 	}
 	xas_set(xas, first);
