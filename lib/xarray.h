@@ -26,12 +26,12 @@
  *	return xas_error(&xas);
  *
  * Rules for callers
- * - A cursor in error does nothing until it is reset, so errors may be looked at
- *   once, at the end.  xas_nomem() or xas_destroy() frees what it still holds.
+ * - A cursor in error does nothing until it is reset, so errors may be looked
+ *   at once, at the end.  xas_nomem() or xas_destroy() frees what it still has.
  * - A cursor that has walked means nothing once the lock is dropped, or the
  *   read section left: xas_reset(), xas_set() or, while iterating, xas_pause().
- * - Readers can meet a retry entry (xas_retry()); and siblings by xas_next() and
- *   xas_prev().  Per index a reader sees the entry before or after a store;
+ * - Readers can meet a retry entry (xas_retry()); by xas_next() and xas_prev()
+ *   siblings, too.  Per index a reader sees the entry before or after a store;
  *   of several indices it sees any mixture.
  * - Pointers are aligned to 4 bytes.
  *
@@ -42,8 +42,8 @@
  * 2. count is the number of slots that are not NULL, nr_values that of values
  *    and their siblings.
  * 3. A node without entries is linked only between xas_create_range() and the
- *    stores that it was for, and a failed store links none.  The root is not one
- *    whose only entry could be in the head.
+ *    stores that it was for, and a failed store links none.  The root is not
+ *    one whose only entry could be in the head.
  * 4. A mark is set on a slot with a node if on one of its slots; on the head if
  *    on one of the root's.  Siblings have none.
  * 5. Retry entries are in nodes that are no longer linked.
@@ -118,7 +118,7 @@ struct xa_node {
 	u64 marks[XA_MAX_MARKS];	/* (X) */
 };
 
-/* ---- entries -------------------------------------------------------------- */
+/* ---- entries ------------------------------------------------------------ */
 
 static inline void *xa_mk_value(unsigned long v)
 {
@@ -200,7 +200,7 @@ static inline void *xa_mk_node(const struct xa_node *node)
 	return (void *)((unsigned long)node | 2);
 }
 
-/* ---- arrays --------------------------------------------------------------- */
+/* ---- arrays ------------------------------------------------------------- */
 
 /* xa_init_zalloc() - an empty array whose nodes come from @zalloc */
 static inline void xa_init_zalloc(struct xarray *xa, xa_zalloc_fn zalloc)
@@ -257,7 +257,8 @@ static inline bool xa_marked(const struct xarray *xa, xa_mark_t mark)
 /*
  * xa_load() - the entry at @index, or NULL
  *
- * Context: takes and leaves a read section; the caller keeps what it gets alive.
+ * Context: takes and leaves a read section; the caller keeps alive what it
+ *          gets.
  */
 void *xa_load(struct xarray *xa, unsigned long index);
 
@@ -267,8 +268,8 @@ void *xa_load(struct xarray *xa, unsigned long index);
  * An entry of several indices that covers @index is replaced whole.  Its marks
  * stay; erasing clears them.
  *
- * Context: takes xa_lock.  __xa_store() is called with it, and drops and retakes
- *          it if it needs memory.
+ * Context: takes xa_lock.  __xa_store() is called with it, and drops and
+ *          retakes it if it needs memory.
  * Return: the entry before; xa_err() tells -ENOMEM, and -EINVAL for an @entry
  *         that is internal.  On failure nothing has changed.
  */
@@ -370,14 +371,14 @@ void xa_delete_node(struct xa_node *node, xa_update_node_t update);
 	     entry;							\
 	     entry = xa_find_after((xa), &index, ULONG_MAX, (filter)))
 
-/* ---- the cursor ----------------------------------------------------------- */
+/* ---- the cursor --------------------------------------------------------- */
 
 struct xa_state {
 	struct xarray *xa;
 	unsigned long xa_index;
-	u8 xa_shift;		/* order of what is stored: shift of its node, */
-	u8 xa_sibs;		/* and siblings */
-	u8 xa_offset;		/* the slot in xa_node; canonical if walked to */
+	u8 xa_shift;		/* order of what is stored: its node's shift */
+	u8 xa_sibs;		/* and its siblings */
+	u8 xa_offset;		/* slot in xa_node; canonical if walked to */
 	struct xa_node *xa_node; /* NULL: in the head; or a state */
 	struct xa_node *xa_spares; /* unlinked nodes, by parent */
 	unsigned int xa_nr_spares;
@@ -571,7 +572,8 @@ unsigned int xas_spares_for(const struct xa_state *xas, unsigned long last);
  *
  * Context: without xa_lock
  * Return: xas_error() tells -ENOMEM, also if more than one level would have to
- *         be made.  The nodes are the cursor's until xas_split(), xas_destroy().
+ *         be made.  The nodes are the cursor's until xas_split() or
+ *         xas_destroy().
  * Differs: Linux accepts one order more, and makes pieces that are too large.
  */
 void xas_split_alloc(struct xa_state *xas, void *entry, unsigned int order,

@@ -44,7 +44,7 @@ static void setup_empty(struct race *r)
 	xa_init(INDEX(r));
 }
 
-/* ---- growing and shrinking ---------------------------------------------------- */
+/* ---- growing and shrinking ---------------------------------------------- */
 
 static void setup_zero(struct race *r)
 {
@@ -118,7 +118,7 @@ TWO(xa_shrunk_walked, "a walk ends while the root goes", setup_high,
 TWO(xa_unprotected, "a reader needs a read section", setup_high,
     { "erase", erase_high }, { "load", load_high_unprotected })
 
-/* ---- siblings -------------------------------------------------------------------- */
+/* ---- siblings ----------------------------------------------------------- */
 
 static void setup_entry_of_two(struct race *r)
 {
@@ -143,7 +143,7 @@ THREAD(load_second)
 TWO(xa_sibling, "a sibling reads its own entry only", setup_entry_of_two,
     { "narrow", narrow }, { "load", load_second })
 
-/* ---- a subtree for one entry -------------------------------------------------------- */
+/* ---- a subtree for one entry -------------------------------------------- */
 
 static void setup_subtree(struct race *r)
 {
@@ -166,7 +166,7 @@ THREAD(load_below)
 TWO(xa_replaced, "what is replaced is never absent", setup_subtree,
     { "store", replace }, { "load", load_below })
 
-/* ---- what is expected -------------------------------------------------------------- */
+/* ---- what is expected --------------------------------------------------- */
 
 static void expect_none(const char *name)
 {

@@ -43,7 +43,7 @@ static void run_threads(void *(*const fns[])(void *), unsigned int nr)
 	assert_valid(xa);
 }
 
-/* ---- X50: what is removed is freed after a grace period ---------------------- */
+/* ---- X50: what is removed is freed after a grace period ----------------- */
 
 struct item {
 	struct rcu_head rcu;
@@ -135,7 +135,7 @@ static void fm_X50_removed_and_read(void **state)
 	assert_gone(xa);
 }
 
-/* ---- X51: index 0 never vanishes --------------------------------------------- */
+/* ---- X51: index 0 never vanishes ---------------------------------------- */
 
 static void *grow_and_shrink(void *arg)
 {
@@ -171,7 +171,7 @@ static void fm_X51_head_and_node(void **state)
 	run_threads(fns, ARRAY_SIZE(fns));
 }
 
-/* ---- X52, X53: siblings -------------------------------------------------------- */
+/* ---- X52, X53: siblings ------------------------------------------------- */
 
 #define ORDER_ENTRY(first, order)	val((first) << 4 | (order))
 
@@ -281,7 +281,7 @@ static void sibling_keeps_to_its_own(void **state)
 	run_threads(fns, ARRAY_SIZE(fns));
 }
 
-/* ---- X54, X55: iterating --------------------------------------------------------- */
+/* ---- X54, X55: iterating ------------------------------------------------ */
 
 #define WINDOW	(2 * FAN)
 

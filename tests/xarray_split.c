@@ -10,7 +10,7 @@
 
 static struct xarray *const xa = &test_xa;
 
-/* ---- splitting -------------------------------------------------------------- */
+/* ---- splitting ---------------------------------------------------------- */
 
 static void split(struct xa_state *xas, void *entry, unsigned int order)
 {
@@ -132,7 +132,7 @@ static void split_given_up(void **state)
 	assert_null(xas.xa_spares);
 }
 
-/* ---- making room -------------------------------------------------------------- */
+/* ---- making room -------------------------------------------------------- */
 
 static void fill_range(unsigned long first, unsigned int order,
 		       unsigned long present)
@@ -261,7 +261,7 @@ static void store_fail_nth(void **state)
 	assert_int_equal(xa_count_nodes(xa), nr);
 }
 
-/* ---- the listener --------------------------------------------------------------- */
+/* ---- the listener ------------------------------------------------------- */
 
 static struct xa_node *listed;
 static unsigned int nr_listed;
