@@ -41,6 +41,8 @@ static inline void spin_lock_at(spinlock_t *lock, int subclass,
 {
 	if (COUNTING_BUILD && lock->rank == RANK_PTL)
 		count_event(EV_PTL);
+	if (COUNTING_BUILD && lock->rank == RANK_XA)
+		count_event(EV_XA_LOCK);
 	lockrank_acquire(lock, lock->rank, subclass, false, file, line);
 	backend_spin_lock(&lock->word);
 }

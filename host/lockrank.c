@@ -15,6 +15,7 @@ const char *const lock_rank_names[NR_LOCK_RANKS] = {
 	[RANK_FOLIO] = "folio lock",
 	[RANK_ANON_VMA] = "anon_vma lock",
 	[RANK_PTL] = "page-table lock",
+	[RANK_XA] = "xa_lock",
 	[RANK_USERFAULT] = "userfault lock",
 	[RANK_HUGETLB] = "hugetlb lock",
 	[RANK_LRU] = "lru lock",

@@ -23,6 +23,7 @@ enum lock_rank {
 	RANK_FOLIO,	/* folio lock bit: mapping and index of a folio */
 	RANK_ANON_VMA,	/* anon_vma->rwsem: areas that may map its folios */
 	RANK_PTL,	/* page-table lock: the entries of one table */
+	RANK_XA,	/* xarray->xa_lock: an index, its nodes and marks */
 	RANK_USERFAULT,	/* userfaultfd_ctx->lock: who waits for a handler */
 	RANK_HUGETLB,	/* hstate->lock: a pool of huge pages */
 	RANK_LRU,	/* zone->lru_lock: LRU lists and their flags */

@@ -64,7 +64,7 @@ void rcu_read_unlock(void)
 static bool rcu_may_wait(void)
 {
 	return !read_depth && !lockrank_held(RANK_PTL) &&
-	       !lockrank_held(RANK_LRU) && !lockrank_held(RANK_ZONE);
+	       !lockrank_held(RANK_XA) && !lockrank_held(RANK_LRU) && !lockrank_held(RANK_ZONE);
 }
 #else
 static bool rcu_may_wait(void)
