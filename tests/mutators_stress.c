@@ -347,8 +347,8 @@ static void linger(void *arg, enum race_point point)
 	struct worker *w = arg;
 	u64 seen;
 
-	(void)point;
-	if (!random_chance(&w->random, 1))
+	/* Before it is held a folio may become another: that is the rarest. */
+	if (!random_chance(&w->random, point == RACE_FAST_GUESSED ? 4 : 1))
 		return;
 	seen = atomic64_read(&changes);
 	for (int i = 0; i < 20 && (u64)atomic64_read(&changes) == seen; i++)
