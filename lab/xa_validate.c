@@ -5,7 +5,8 @@
 
 #define CHECK(nr, cond) do {						\
 	if (!(cond)) {							\
-		fprintf(stderr, "xa_validate: invariant %d: %s\n", (nr), #cond); \
+		fprintf(stderr, "xa_validate: invariant %d: %s\n", (nr),	\
+			#cond);						\
 		return (nr);						\
 	}								\
 } while (0)

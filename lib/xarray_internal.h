@@ -7,14 +7,17 @@
 
 #include "lib/xarray.h"
 
-/* xa_set_head() - [xa-publish] the node's contents, then the head; paired with
- * xa_head() */
+/*
+ * [xa-publish] the node's contents, then the head; paired with xa_head()
+ */
 static inline void xa_set_head(struct xarray *xa, void *entry)
 {
 	smp_store_release(&xa->xa_head, entry);
 }
 
-/* xa_set_slot() - [xa-publish] contents, then the slot; paired with xa_entry() */
+/*
+ * [xa-publish] the node's contents, then the slot; paired with xa_entry()
+ */
 static inline void xa_set_slot(struct xa_node *node, unsigned int offset,
 			       void *entry)
 {
@@ -22,7 +25,7 @@ static inline void xa_set_slot(struct xa_node *node, unsigned int offset,
 }
 
 /*
- * [xa-publish] the new root's contents, then the way up; paired with xa_parent()
+ * [xa-publish] the root's contents, then the way up; paired with xa_parent()
  */
 static inline void xa_set_parent(struct xa_node *node, struct xa_node *parent)
 {
@@ -47,7 +50,8 @@ static inline u64 node_marks(const struct xa_node *node, xa_mark_t mark)
 	return READ_ONCE(node->marks[mark]);
 }
 
-static inline void node_set_marks(struct xa_node *node, xa_mark_t mark, u64 bits)
+static inline void node_set_marks(struct xa_node *node, xa_mark_t mark,
+				  u64 bits)
 {
 	WRITE_ONCE(node->marks[mark], bits);
 }

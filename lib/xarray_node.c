@@ -130,7 +130,7 @@ void xas_free_nodes(struct xa_state *xas, struct xa_node *node)
 	xa_free_node(xas, node);
 }
 
-/* ---- splitting ------------------------------------------------------------ */
+/* ---- splitting ---------------------------------------------------------- */
 
 /* Slots [first, first + nr) of @node become one entry. */
 static void lay_piece(struct xa_node *node, unsigned int first, unsigned int nr,

@@ -21,7 +21,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* ---- marks ---------------------------------------------------------------- */
+/* ---- marks -------------------------------------------------------------- */
 
 static void head_set_mark(struct xarray *xa, xa_mark_t mark, bool set)
 {
@@ -96,7 +96,7 @@ static void unite_marks(struct xa_node *node, unsigned int first,
 	}
 }
 
-/* ---- making room ---------------------------------------------------------- */
+/* ---- making room -------------------------------------------------------- */
 
 /* The last index that the root has to be able to hold. */
 static unsigned long xas_max(const struct xa_state *xas)
@@ -217,15 +217,16 @@ static struct xa_node *xas_add_node(struct xa_state *xas,
 				    unsigned int root_shift)
 {
 	struct xa_node *parent = xas->xa_node;
-	unsigned int shift = parent ? parent->shift - 0U - XA_CHUNK_SHIFT : root_shift;
-	struct xa_node *node = new_empty_node(xas, shift, parent,
-					      parent ? xas->xa_offset : 0);
+	struct xa_node *node;
 
 	if (parent) {
+		node = new_empty_node(xas, parent->shift - XA_CHUNK_SHIFT,
+				      parent, xas->xa_offset);
 		parent->count++;
 		xa_set_slot(parent, xas->xa_offset, xa_mk_node(node));
 		xas_update(xas, parent);
 	} else {
+		node = new_empty_node(xas, root_shift, NULL, 0);
 		xa_set_head(xas->xa, xa_mk_node(node));
 	}
 	return node;
@@ -293,7 +294,7 @@ static void *xas_create(struct xa_state *xas, bool in_head)
 	return xas_create_below(xas, entry, top);
 }
 
-/* ---- removing nodes ------------------------------------------------------- */
+/* ---- removing nodes ----------------------------------------------------- */
 
 void xas_shrink(struct xa_state *xas, struct xa_node *root)
 {
@@ -341,9 +342,9 @@ static void xas_prune(struct xa_state *xas)
 		xas_shrink(xas, node);
 }
 
-/* ---- storing -------------------------------------------------------------- */
+/* ---- storing ------------------------------------------------------------ */
 
-/* What was read at the cursor's index below a slot that is to be overwritten. */
+/* What was at the cursor's index, below a slot that is to be overwritten. */
 static void *entry_below(const struct xa_state *xas, void *entry)
 {
 	while (xa_is_node(entry)) {
@@ -494,9 +495,12 @@ void xas_create_range(struct xa_state *xas)
 			break;
 		index++;
 	}
-	if (xas_error(xas)) {
+	if (xas_error(xas) == -ENOMEM) {
 		uncreate_range(xas, first, index);
 		xas->xa_index = first;
+		/* Those that were linked are no spares again. */
+		xas->xa_missing = xas_spares_for(xas, last) -
+				  xas->xa_nr_spares;
 		return;
 	}
 	xas_set(xas, first);

@@ -12,7 +12,7 @@
 
 static struct xarray *const xa = &test_xa;
 
-/* ---- errors, growing, shrinking ------------------------------------------- */
+/* ---- errors, growing, shrinking ----------------------------------------- */
 
 static void fm_X1_err(void **state)
 {
@@ -220,7 +220,7 @@ static void fm_X43_height(void **state)
 	assert_gone(xa);
 }
 
-/* ---- conditional stores --------------------------------------------------- */
+/* ---- conditional stores ------------------------------------------------- */
 
 #define AT	12345678ul
 
@@ -300,7 +300,7 @@ static void fm_X15_reserve(void **state)
 	assert_int_equal(visits, 12);
 }
 
-/* ---- entries of several indices ------------------------------------------- */
+/* ---- entries of several indices ----------------------------------------- */
 
 static void assert_counts(unsigned int count, unsigned int values)
 {
@@ -591,7 +591,7 @@ static void fm_X48_clear_empties_leaf(void **state)
 	assert_int_equal(xa_get_order(xa, FAN), 0);
 }
 
-/* ---- ranges ---------------------------------------------------------------- */
+/* ---- ranges ------------------------------------------------------------- */
 
 static void check_range(unsigned long first, unsigned long last)
 {

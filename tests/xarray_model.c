@@ -83,7 +83,7 @@ static void model_store(unsigned int i, unsigned int order, void *entry)
 	model_fill(first, order, entry, marks);
 }
 
-/* ---- comparing -------------------------------------------------------------- */
+/* ---- comparing ---------------------------------------------------------- */
 
 static void compare_cell(unsigned int i)
 {
@@ -143,7 +143,7 @@ static void compare_all(void)
 	compare_iteration(some_index(), true, mark, 30);
 }
 
-/* ---- doing ------------------------------------------------------------------ */
+/* ---- doing -------------------------------------------------------------- */
 
 static bool maybe_nomem(struct xa_state *xas, unsigned long nodes)
 {

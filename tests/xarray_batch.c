@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Claim: what a batch add is made of: spares that suffice, so that nothing is
+ * allocated between two stores, runs that stop where something is, one descent
+ * and one lock hold a leaf.  Each fan-out.
+ *
+ * Source: lib/xarray.h; filemap.md 3.4, 3.5
+ */
+#include "tests/random.h"
+#include "tests/xarray_test.h"
+
+#include <string.h>
+
+static struct xarray *const xa = &test_xa;
+static struct random rnd;
+static void *entries[8192];
+
+static int setup(void **state)
+{
+	for (unsigned int i = 0; i < ARRAY_SIZE(entries); i++)
+		entries[i] = ptr(i);
+	return xa_setup(state);
+}
+
+/* Store @nr entries from @first on, a leaf a hold; how many holds. */
+static unsigned int store_batch(struct xa_state *xas, unsigned long first,
+				unsigned int nr)
+{
+	unsigned int done = 0, holds = 0, n;
+
+	xas_set(xas, first);
+	while (done < nr) {
+		xas_lock(xas);
+		n = xas_store_run(xas, entries + done, nr - done);
+		xas_unlock(xas);
+		assert_true(n > 0);
+		done += n;
+		holds++;
+		assert_int_equal(xas->xa_index, first + done);
+		xas_reset(xas);
+	}
+	return holds;
+}
+
+static void check_batch(unsigned long first, unsigned int nr)
+{
+	unsigned long last = first + nr - 1;
+	XA_STATE(xas, xa, first);
+	unsigned int holds;
+
+	assert_true(xas_alloc_spares(&xas, xas_spares_for(&xas, last), 0));
+	fail_alloc = -1;
+	holds = store_batch(&xas, first, nr);
+	fail_alloc = 0;
+	assert_int_equal(holds, last / FAN - first / FAN + 1);
+	xas_destroy(&xas);
+	assert_valid(xa);
+	for (unsigned int i = 0; i < nr; i++)
+		assert_ptr_equal(xa_load(xa, first + i), entries[i]);
+	assert_null(xa_load(xa, first - 1));
+	assert_null(xa_load(xa, last + 1));
+}
+
+/* Into an empty index, below a taller root, and above a lower one. */
+static void spares_suffice(void **state)
+{
+	static const unsigned int sizes[] = { 1, 2, 7, 64, 65, 200, 1000 };
+
+	(void)state;
+	for (unsigned int bits = 1; bits < 62; bits += 3) {
+		for (unsigned int s = 0; s < ARRAY_SIZE(sizes); s++) {
+			unsigned long first = (1ul << bits) +
+					      random_below(&rnd, 1ul << bits);
+
+			check_batch(first, sizes[s]);
+			xa_destroy(xa);
+			store_value(xa, ULONG_MAX);
+			check_batch(first, sizes[s]);
+			xa_destroy(xa);
+			store_value(xa, 0);
+			check_batch(first, sizes[s]);
+			xa_destroy(xa);
+		}
+	}
+}
+
+/* A run ends before what is there, even a sibling, and tells what. */
+static void run_stops(void **state)
+{
+	XA_STATE(xas, xa, FAN);
+
+	(void)state;
+	store_value(xa, FAN + 2);
+	store_order(xa, FAN + 4, 2, val(44));
+	assert_true(xas_alloc_spares(&xas, 4, 0));
+	xa_lock(xa);
+	assert_int_equal(xas_store_run(&xas, entries, 7), 2);
+	assert_int_equal(xas.xa_index, FAN + 2);
+	assert_ptr_equal(xas_load(&xas), val(FAN + 2));
+	assert_int_equal(xas_store_run(&xas, entries + 2, 5), 0);
+	assert_int_equal(xas_error(&xas), 0);
+	assert_ptr_equal(xas_next(&xas), NULL);
+	assert_int_equal(xas_store_run(&xas, entries + 3, 4), 1);
+	assert_ptr_equal(xas_load(&xas), val(44));
+	assert_int_equal(xas_get_order(&xas), 2);
+	xas_set(&xas, FAN + 6);
+	assert_int_equal(xas_store_run(&xas, entries, 2), 0);
+	xa_unlock(xa);
+	xas_destroy(&xas);
+	assert_valid(xa);
+}
+
+/* Below an entry of a whole leaf there is no leaf, and none is made. */
+static void run_meets_large(void **state)
+{
+	XA_STATE(xas, xa, FAN + 3);
+
+	(void)state;
+	store_order(xa, FAN, SHIFT, val(1));
+	xa_lock(xa);
+	assert_int_equal(xas_store_run(&xas, entries, 4), 0);
+	assert_int_equal(xas_error(&xas), 0);
+	assert_ptr_equal(xas_load(&xas), val(1));
+	xa_unlock(xa);
+	assert_int_equal(xa_get_order(xa, FAN + 3), SHIFT);
+}
+
+static void run_needs_memory(void **state)
+{
+	XA_STATE(xas, xa, 5);
+
+	(void)state;
+	xa_lock(xa);
+	assert_int_equal(xas_store_run(&xas, entries, 3), 0);
+	assert_int_equal(xas_error(&xas), -ENOMEM);
+	xa_unlock(xa);
+	assert_gone(xa);
+	assert_true(xas_nomem(&xas, 0));
+	assert_int_equal(xas.xa_index, 5);
+	xa_lock(xa);
+	assert_int_equal(xas_store_run(&xas, entries, 3), 3);
+	xa_unlock(xa);
+	assert_false(xas_nomem(&xas, 0));
+	assert_valid(xa);
+}
+
+/* The last index is a place like any other; behind it there is none. */
+static void run_at_max(void **state)
+{
+	XA_STATE(xas, xa, ULONG_MAX - 2);
+
+	(void)state;
+	assert_true(xas_alloc_spares(&xas, xas_spares_for(&xas, ULONG_MAX), 0));
+	xa_lock(xa);
+	assert_int_equal(xas_store_run(&xas, entries, 7), 3);
+	assert_ptr_equal(xas.xa_node, XAS_WRAPPED);
+	assert_int_equal(xas_store_run(&xas, entries, 1), 0);
+	assert_int_equal(xas_error(&xas), -ERANGE);
+	xa_unlock(xa);
+	xas_destroy(&xas);
+	assert_null(xa_load(xa, 0));
+	assert_ptr_equal(xa_load(xa, ULONG_MAX), entries[2]);
+	assert_valid(xa);
+}
+
+/* The values among them are counted. */
+static void run_of_values(void **state)
+{
+	XA_STATE(xas, xa, 1);
+	void *mixed[] = { val(1), ptr(2), val(3) };
+
+	(void)state;
+	assert_true(xas_alloc_spares(&xas, 1, 0));
+	xa_lock(xa);
+	assert_int_equal(xas_store_run(&xas, mixed, 3), 3);
+	xa_unlock(xa);
+	xas_destroy(&xas);
+	assert_int_equal(xa_to_node(xa->xa_head)->nr_values, 2);
+	assert_valid(xa);
+}
+
+#define BATCH_TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, xa_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		BATCH_TEST(spares_suffice),
+		BATCH_TEST(run_stops),
+		BATCH_TEST(run_meets_large),
+		BATCH_TEST(run_needs_memory),
+		BATCH_TEST(run_at_max),
+		BATCH_TEST(run_of_values),
+	};
+
+	random_init(&rnd);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
