@@ -322,6 +322,75 @@ static void test_no_frames(void **state)
 	end();
 }
 
+/*
+ * Somebody adds a folio after the range was looked at, before any lock is taken:
+ * while nodes are got.
+ */
+static pgoff_t race_index;
+static unsigned int race_order;
+static struct folio *racer;
+
+static void *racing_zalloc(size_t bytes, gfp_t gfp)
+{
+	static bool racing;
+
+	(void)gfp;
+	if (!racer && !racing) {
+		racing = true;
+		racer = cache_add(race_index, race_order);
+		racing = false;
+	}
+	return calloc(1, bytes);
+}
+
+static void race_at(pgoff_t start, pgoff_t index, unsigned int order,
+		    unsigned int max_order)
+{
+	xa_zalloc_fn zalloc = map.i_pages.xa_zalloc;
+	bool returned = false;
+	int got;
+
+	racer = NULL;
+	race_index = index;
+	race_order = order;
+	map.i_pages.xa_zalloc = racing_zalloc;
+	got = grab(start, 32, CREATE, max_order);
+	map.i_pages.xa_zalloc = zalloc;
+	assert_true(got > 0);
+	assert_non_null(racer);
+	check_grabbed(start, got, true);
+	for (int i = 0; i < got; i++) {
+		if (g.folios[i] != racer)
+			continue;
+		returned = true;
+		assert_int_equal(g.created >> i & 1, 0);
+	}
+	assert_true(returned || g.next <= index);
+	/* Single pages: all of it, whoever was first. */
+	assert_true(max_order || order || (got == 32 && returned));
+	assert_ptr_equal(xa_load(&map.i_pages, index), racer);
+	release_grabbed(true);
+	filemap_grab_end(&g);
+	assert_valid(&t);
+	cache_empty();
+}
+
+static void test_fm_B3(void **state)
+{
+	(void)state;
+	begin();
+	for (pgoff_t i = 0; i < 32; i++) {
+		race_at(0, i, 0, 0);
+		race_at(50, 50 + i, 0, 0);
+		race_at(64, 64 + i, 0, 5);
+		race_at(40, 40 + i, 0, 3);
+		race_at(1, i / 4 * 4, 2, 0);
+		race_at(64, 64 + i / 8 * 8, 3, 5);
+		race_at(70, 64, 6, 2);
+	}
+	end();
+}
+
 /* ---- any mixture against one at a time ------------------------------------ */
 
 #define SPAN	700u
@@ -435,6 +504,7 @@ int main(void)
 		cmocka_unit_test(test_not_created),
 		cmocka_unit_test(test_for_mmap),
 		cmocka_unit_test(test_nowait),
+		cmocka_unit_test(test_fm_B3),
 		cmocka_unit_test(test_fm_B4),
 		cmocka_unit_test(test_no_frames),
 		cmocka_unit_test(test_property),
