@@ -18,6 +18,7 @@
 #include <string.h>
 
 #define MAX_WANTED	512
+#define SEED_ROOM	(64u << 10)
 #define REPLAYS		10
 
 enum {
@@ -84,9 +85,13 @@ static unsigned int mutant_number(const char *name)
 static int set_mutant(struct call *call, const char *name)
 {
 	call->mutant = mutant_number(name);
-	if (call->mutant)
-		return 0;
-	return usage_error("race", "no mutant '%s'", name);
+	if (!call->mutant)
+		return usage_error("race", "no mutant '%s'", name);
+	lab_mutant = call->mutant;
+	if (!mutant_on()->fits)
+		return usage_error("race", "mutant '%s' no longer fits the "
+				   "source", name);
+	return 0;
 }
 
 static int take_option(struct call *call, int c, const char *value)
@@ -223,7 +228,7 @@ static void print_failure(FILE *out, const struct scenario *s,
 			  const struct failure *f,
 			  const struct schedule *schedule)
 {
-	char seed[4096];
+	static char seed[SEED_ROOM];
 
 	seed_text(s, schedule, seed, sizeof(seed));
 	fprintf(out, "\n%s: %s: %s\n", s->name, failure_names[f->kind],
@@ -245,7 +250,7 @@ static void print_trace(FILE *out)
 static void put_json(struct call *call, const struct scenario *s,
 		     const struct search *r, bool replayed)
 {
-	char seed[4096];
+	static char seed[SEED_ROOM];
 	json_t *j;
 
 	if (!call->json_out)
@@ -417,7 +422,7 @@ static int report_mutant(struct call *call, const struct scenario *s,
 			 struct search *r, double seconds)
 {
 	bool ok = r->found && replays(r, REPLAYS);
-	char seed[4096];
+	static char seed[SEED_ROOM];
 
 	put_json(call, s, r, ok);
 	seed_text(s, &r->schedule, seed, sizeof(seed));
@@ -439,6 +444,11 @@ static int search_mutant(struct call *call, const struct mutant *m)
 	double used = 0;
 	int err = EXIT_OK;
 
+	if (!m->fits) {
+		fprintf(call->out, "%-28s no longer fits the source\n",
+			m->name);
+		return EXIT_FAILED;
+	}
 	for (const char *at = m->found_by; *at && !r.found;) {
 		size_t length = strcspn(at, " ");
 		char name[64];
@@ -507,6 +517,7 @@ static int replay(struct call *call)
 	const char *colon = strchr(call->replay, ':');
 	char name[128], *plus;
 	const struct scenario *s;
+	bool broke;
 	int err;
 
 	snprintf(name, sizeof(name), "%.*s",
@@ -532,10 +543,14 @@ static int replay(struct call *call)
 		print_failure(call->out, s, &run.failure, &run.schedule);
 	else
 		fprintf(call->out, "%s: nothing broke\n\n", s->name);
-	err = run.failure.kind != FAIL_NONE;
+	broke = run.failure.kind != FAIL_NONE;
 	print_trace(call->out);
 	run_end();
-	return err ? EXIT_FAILED : EXIT_OK;
+	if (!broke && search_replay_missed())
+		return failed("race", "'%s': %u of its %u turns never came: is "
+			      "it of another build?", call->replay,
+			      search_replay_missed(), schedule.nr);
+	return broke ? EXIT_FAILED : EXIT_OK;
 }
 
 static int open_json(struct call *call)

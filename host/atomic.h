@@ -83,10 +83,14 @@ static inline void smp_rmb(void)
 #endif
 }
 
-/* cmpxchg() - fully ordered; true if *@p was *@old, else *@old is updated */
+/*
+ * try_cmpxchg() - true if *@p was *@old; else *@old is updated
+ *
+ * Fully ordered if it stores, not ordered if it does not.
+ */
 #define try_cmpxchg(p, old, new)					\
 	__atomic_compare_exchange_n((p), (old), (new), false,		\
-				    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)
+				    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)
 #define try_cmpxchg_acquire(p, old, new)				\
 	__atomic_compare_exchange_n((p), (old), (new), false,		\
 				    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Race points: places in a lockless walk where others may get in between.
+ * Race points: places in a walk where others may get in between.
  *
  * In the lab build (PINFOLD_LAB) the calling thread's hook runs there and does
  * what another thread might have done by then, so that a test can force an
@@ -16,6 +16,7 @@ enum race_point {
 	RACE_FAST_GUESSED,	/* its folio is guessed, nothing is held */
 	RACE_FAST_HELD,		/* the folio is held, the entry not looked at */
 	RACE_FAST_WALKED,	/* all is held, the sequence not looked at */
+	RACE_SLOW_SPLIT,	/* a leaf is to be split, its lock is dropped */
 };
 
 #ifdef PINFOLD_LAB

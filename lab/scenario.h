@@ -82,6 +82,7 @@ struct scenario {
 	const char *name;
 	const char *claim;		/* what must hold, in one line */
 	const char *reference;		/* a case, an invariant, or NULL */
+	bool waits;			/* a thread waits for another's call */
 	struct pf_machine_options machine; /* size may be 0; 8 MiB, one CPU */
 	void (*setup)(struct race *r);
 	struct race_thread threads[RACE_THREADS];

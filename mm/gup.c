@@ -26,6 +26,7 @@
  */
 #include "mm/gup_internal.h"
 
+#include "host/race_point.h"
 #include "mm/huge_memory.h"
 #include "mm/swap.h"
 
@@ -485,6 +486,7 @@ static long follow_pmd_mask(struct vm_area_struct *vma, pf_addr_t address,
 	if (unlikely(!pmd_leaf(entry) || (flags & FOLL_SPLIT_PMD))) {
 		spin_unlock(ptl);
 		note_exit(GUP_SLOW_PMD_SPLIT);
+		race_point(RACE_SLOW_SPLIT);
 		split_huge_pmd(vma, pmd, address);
 		if (pte_alloc(mm, pmd))
 			return -ENOMEM;

@@ -496,16 +496,19 @@ def woven_sources_and_table():
 @test
 def fault_whose_lines_are_gone():
     with Tree() as tree:
-        fails(weave(weave_tree(tree, less=LESS.replace("+= 1", "+= 9"))),
-              "less.patch", "0 times")
+        weave_tree(tree, less=LESS.replace("+= 1", "+= 9"), more=MORE)
+        fails(weave(tree, "--check"), "less.patch", "0 times")
+        result = weave(tree)
+        passes(result)
+        assert "left out" in result.stdout
 
 
 @test
 def fault_whose_lines_are_twice_there():
     with Tree() as tree:
-        fails(weave(weave_tree(tree, WOVEN.replace("sum += 1", "sum += 2"),
-                               two="-\t\tsum += 2;\n+\t\tsum += 3;\n")),
-              "two.patch", "2 times")
+        weave_tree(tree, WOVEN.replace("sum += 1", "sum += 2"),
+                   two="-\t\tsum += 2;\n+\t\tsum += 3;\n")
+        fails(weave(tree, "--check"), "two.patch", "2 times")
 
 
 @test

@@ -57,9 +57,10 @@ def wrong(words, *args, status=2):
 def lines(*args, status=None):
     result = race(*args, "--json", "-")
     found = [json.loads(line) for line in result.stdout.splitlines()]
+    broken = [row for row in found if row["found"]]
     if status is None:
-        status = int(any(row["found"] for row in found))
-    assert result.returncode == status, (args, result)
+        status = int(bool(broken))
+    assert result.returncode == status, (broken, result.returncode)
     assert found, (args, result)
     return found
 
@@ -186,7 +187,8 @@ def seeds_replay_in_new_processes():
             assert result.returncode == 1, (row, result)
             assert f": {row['failure']}: {row['text']}" in result.stdout, \
                 (row, result.stdout)
-            texts.add(result.stdout)
+            # pointers of the host are where it likes them
+            texts.add(re.sub(r"0x[0-9a-f]{9,} *", "", result.stdout))
         assert len(texts) == 1, texts
 
 
@@ -263,7 +265,10 @@ def only_weak_memory_shows_these():
 
 @test
 def every_mutant_is_found():
-    found = lines("--mutants", status=0)
+    result = race("--mutants", "--json", "-")
+    found = [json.loads(line) for line in result.stdout.splitlines()]
+    missed = [row["mutant"] for row in found if not row["found"]]
+    assert result.returncode == 0 and not missed, (missed, result.stderr)
     assert sorted(row["mutant"] for row in found) == names("mutants",
                                                            ".patch"), found
     for row in found:

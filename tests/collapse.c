@@ -547,7 +547,7 @@ static void test_userfault(void **state)
 }
 
 /* [gup_C1] exclusivity after: a store goes to the same frame, a pin sees it */
-static void test_pin_after(void **state)
+static void test_gup_C1(void **state)
 {
 	struct pf_page *pages[NR];
 	void *bytes;
@@ -583,7 +583,7 @@ int main(void)
 		cmocka_unit_test(test_case_D1_late),
 		cmocka_unit_test(test_errno),
 		cmocka_unit_test(test_userfault),
-		cmocka_unit_test(test_pin_after),
+		cmocka_unit_test(test_gup_C1),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

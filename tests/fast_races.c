@@ -73,7 +73,7 @@ static void discard_first(void)
 }
 
 /* Freed before it was held: the count is 0 and stays so (case_D6). */
-static void freed_before(void **state)
+static void case_D6_freed_before(void **state)
 {
 	(void)state;
 	area(0, 8, STATE_RW);
@@ -538,7 +538,7 @@ static void detach_table(void)
  * case_D1: whoever puts a huge page in the place of a table detaches the table,
  * whose entries stay as they are, and then looks for references.
  */
-static void case_d1_table_detached_while_held(void **state)
+static void case_D1_table_detached_while_held(void **state)
 {
 	struct folio *run;
 
@@ -616,7 +616,7 @@ static void reclaim(void)
 }
 
 /* case_D2: the page is discarded or pinned, never both. */
-static void case_d2_reclaim(void **state)
+static void case_D2_reclaim(void **state)
 {
 	static const enum race_point points[] = {
 		RACE_FAST_READ, RACE_FAST_GUESSED, RACE_FAST_HELD,
@@ -751,15 +751,15 @@ static void forked_goes_slow(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		gup_test(freed_before), gup_test(unmapped_while_held),
+		gup_test(case_D6_freed_before), gup_test(unmapped_while_held),
 		gup_test(reused_before), gup_test(same_again),
 		gup_test(small_becomes_large), gup_test(large_becomes_another),
 		gup_test(split_into_small),
 		gup_test(table_freed_while_held), gup_test(cut_while_held),
 		gup_test(protected_while_held), gup_test(split_while_held),
 		gup_test(leaf_goes),
-		gup_test(case_d1_table_detached_while_held),
-		gup_test(tables_go_under_the_walk), gup_test(case_d2_reclaim),
+		gup_test(case_D1_table_detached_while_held),
+		gup_test(tables_go_under_the_walk), gup_test(case_D2_reclaim),
 		gup_test(exclusivity_goes), gup_test(forked),
 		gup_test(forked_goes_slow),
 	};

@@ -37,6 +37,26 @@ static void the_rest_is_faulted_in(void **state)
 	let_go(8, PIN);
 }
 
+/* The slow path marks what it takes, as the slow calls do. */
+static void the_rest_is_marked(void **state)
+{
+	struct folio *clean;
+
+	(void)state;
+	area(0, 8, STATE_RW);
+	mapped_folio(0, 0, STATE_OWN);
+	assert_int_equal(fast(0, 2, PIN | WRITE), 2);
+	assert_int_equal(gup_runs(page_folio(got[1])), 1);
+	let_go(2, PIN);
+	/* behind a hole that ends the walk, an entry that is clean */
+	clean = mapped_folio(4, 0, STATE_OWN & ~STATE_DIRTY);
+	assert_int_equal(fast(3, 2, GET | WRITE), 2);
+	assert_int_equal(gup_faults.nr_records, 1);
+	assert_int_equal(gup_runs(clean), 1);
+	assert_true(folio_test_dirty(clean));
+	put(2);
+}
+
 /* V1, V2: the error is found by calling again. */
 static void error_is_hidden(void **state)
 {
@@ -253,7 +273,7 @@ static void case_b5_frames_without_a_page(void **state)
 }
 
 /* case_D4: a page on its way elsewhere is not had; then the new one is. */
-static void case_d4_migration(void **state)
+static void case_D4_migration(void **state)
 {
 	(void)state;
 	area(0, 1024, STATE_RW);
@@ -277,13 +297,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		gup_test(the_rest_is_faulted_in), gup_test(error_is_hidden),
+		gup_test(the_rest_is_marked),
 		gup_test(no_fault), gup_test(fast_only_takes_no_fault),
 		gup_test(fast_only_takes_no_lock),
 		gup_test(unshared_by_the_rest), gup_test(hints),
 		gup_test(marks), gup_test(a_table_a_leaf_a_table),
 		gup_test(has_pinned_by_pins), gup_test(past_the_edge),
 		gup_test(case_b5_frames_without_a_page),
-		gup_test(case_d4_migration),
+		gup_test(case_D4_migration),
 	};
 
 	return cmocka_run_group_tests(tests, gup_group_setup,

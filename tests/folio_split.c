@@ -249,7 +249,7 @@ static void run_busy(unsigned long orders, u64 nr, enum hold how)
 }
 
 /* [gup_S4] [case_D7] */
-static void test_gup_S4(void **state)
+static void test_gup_S4_case_D7(void **state)
 {
 	(void)state;
 	for (int how = 0; how < NR_HOLDS; how++) {
@@ -542,7 +542,7 @@ int main(void)
 		cmocka_unit_test(test_gup_S1),
 		cmocka_unit_test(test_gup_S2),
 		cmocka_unit_test(test_gup_S2_moved),
-		cmocka_unit_test(test_gup_S4),
+		cmocka_unit_test(test_gup_S4_case_D7),
 		cmocka_unit_test(test_late),
 		cmocka_unit_test(test_gup_E4),
 		cmocka_unit_test(test_orders),

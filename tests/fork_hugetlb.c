@@ -82,18 +82,21 @@ static void a_child_has_no_reservation(void **state)
 
 static void a_child_cannot_copy(void **state)
 {
-	struct mm_test child;
+	struct mm_test child, grandchild;
 
 	(void)state;
 	begin(1);
 	map_huge(H(0), 1, RW);
 	write_word(&t, H(0), 3);
 	child = fork_of(&t);
+	grandchild = fork_of(&child);
 	assert_int_equal(store(&child, H(0), 4), -EFAULT);
 	assert_int_equal(pf_pin_user_pages_unlocked(child.mm, H(0), 1, handles,
 						    0), -EFAULT);
-	/* nothing is lost */
+	/* nothing is lost, by nobody */
 	assert_int_equal(read_word(&child, H(0)), 3);
+	assert_int_equal(read_word(&grandchild, H(0)), 3);
+	exit_of(&grandchild);
 	assert_ptr_equal(page_mapped_at(&t, H(0)), page_mapped_at(&child, H(0)));
 	assert_valid(&t);
 	exit_of(&child);
@@ -132,6 +135,11 @@ static void the_owner_takes_the_page(void **state)
 	assert_int_equal(pf_munmap(t.mm, H(0), 2 * HUGE), 0);
 	assert_pool(1, 0);
 	assert_int_equal(load(&child, H(0)), -EFAULT);
+	/* nor for a piece that is cut off later */
+	assert_int_equal(pf_mprotect(grandchild.mm, H(1), HUGE,
+				     PINFOLD_PROT_READ), 0);
+	advise(&grandchild, H(1), HUGE, PINFOLD_MADV_DONTNEED);
+	assert_int_equal(load(&grandchild, H(1)), -EFAULT);
 	assert_valid(&t);
 	exit_of(&grandchild);
 	exit_of(&child);
@@ -157,6 +165,26 @@ static void the_owner_unshares(void **state)
 	assert_int_equal(load(&child, H(0)), -EFAULT);
 	exit_of(&child);
 	unpin_user_pages(pages, 1);
+	end();
+}
+
+/* Nobody serves the child: it has no protection to be asked about. */
+static void a_child_is_not_write_protected(void **state)
+{
+	struct mm_test child;
+	pmd_t *pmd;
+
+	(void)state;
+	begin(2);
+	map_huge(H(0), 1, RW);
+	write_word(&t, H(0), 3);
+	pmd = mm_find_pmd(mm_of(t.mm), H(0));
+	set_pmd_at(mm_of(t.mm), H(0), pmd,
+		   pmd_mkuffd_wp(pmd_wrprotect(pmdp_get(pmd))));
+	child = fork_of(&t);
+	assert_true(pmd_uffd_wp(leaf_at(&t, H(0))));
+	assert_false(pmd_uffd_wp(leaf_at(&child, H(0))));
+	exit_of(&child);
 	end();
 }
 
@@ -396,6 +424,7 @@ int main(void)
 		cmocka_unit_test(a_child_cannot_copy),
 		cmocka_unit_test(the_owner_takes_the_page),
 		cmocka_unit_test(the_owner_unshares),
+		cmocka_unit_test(a_child_is_not_write_protected),
 		cmocka_unit_test(a_pinned_page_is_copied),
 		cmocka_unit_test(reservations_of_the_parent),
 		cmocka_unit_test(after_a_move),

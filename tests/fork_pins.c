@@ -60,7 +60,7 @@ static void silent_divergence(pf_addr_t at, unsigned int flags)
 	unpin_user_page(page);
 }
 
-static void case_a1(void **state)
+static void case_A1(void **state)
 {
 	static const unsigned int flags[] = { LONGTERM | WRITE, LONGTERM, WRITE };
 
@@ -87,7 +87,7 @@ static void case_a1(void **state)
 }
 
 /* gup_V11 and case_A3: one pinned page of a leaf */
-static void a_leaf_is_split(void **state)
+static void case_A3_a_leaf_is_split(void **state)
 {
 	struct page *before[512], *pin;
 	struct mm_test child;
@@ -275,7 +275,7 @@ static void spliced(pf_addr_t at, bool pinned, bool child_stores)
  * CVE-2020-29374.  Of pool pages a reference does not hold the bytes, a pin
  * does: see tests/gup_actions.c.
  */
-static void case_a5(void **state)
+static void case_A5(void **state)
 {
 	(void)state;
 	for (int child_stores = 0; child_stores < 2; child_stores++) {
@@ -297,7 +297,7 @@ static void case_a5(void **state)
 	}
 }
 
-static void case_a6(void **state)
+static void case_A6(void **state)
 {
 	struct page *pin;
 	struct mm_test child;
@@ -318,7 +318,7 @@ static void case_a6(void **state)
 }
 
 /* References do not protect: the page may be the child's in the end. */
-static void case_a7(void **state)
+static void case_A7(void **state)
 {
 	struct mm_test child;
 	struct page *page;
@@ -390,16 +390,16 @@ static void pins_in_the_child(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(case_a1),
-		cmocka_unit_test(a_leaf_is_split),
+		cmocka_unit_test(case_A1),
+		cmocka_unit_test(case_A3_a_leaf_is_split),
 		cmocka_unit_test(the_entry_stays_as_it_is),
 		cmocka_unit_test(a_mixed_folio),
 		cmocka_unit_test(v12_without_the_flag),
 		cmocka_unit_test(v13_a_false_positive),
 		cmocka_unit_test(a_large_folio_has_no_false_positive),
-		cmocka_unit_test(case_a5),
-		cmocka_unit_test(case_a6),
-		cmocka_unit_test(case_a7),
+		cmocka_unit_test(case_A5),
+		cmocka_unit_test(case_A6),
+		cmocka_unit_test(case_A7),
 		cmocka_unit_test(a_poisoned_page),
 		cmocka_unit_test(pins_in_the_child),
 	};

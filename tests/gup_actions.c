@@ -5,7 +5,8 @@
  * pin sees the stores of its own process, whether the page was shared, had been
  * shared, or was merely write-protected when it was pinned.
  *
- * Each action runs on each backing: gup_ACTION_BACKING.  A pipe that memory was
+ * Each action runs on each backing: gup_ACTION_BACKING.  What cannot be run is
+ * in tests/gup_catalogue.c.  A pipe that memory was
  * spliced into is played by references for reading.  Pages of a hugetlb pool are
  * reused whoever else has references, so there the spliced bytes change; that
  * is as Linux has it, and is tested as well.
@@ -372,18 +373,20 @@ static void a14(void)
 
 /* ---- all with all ------------------------------------------------------ */
 
+#define EACH_SIZE(make_size)						\
+	make_size("16K", 2), make_size("32K", 3), make_size("64K", 4),	\
+	make_size("128K", 5), make_size("256K", 6), make_size("512K", 7), \
+	make_size("1M", 8), make_size("2M", HPAGE_PMD_ORDER)
+
+#define K5(size, order)  { "K5(" size ")", make_by_ptes, order, false }
+#define K7(size, order)  { "K7(" size ")", make_one_page_of, order, false }
+#define K9(size, order)  { "K9(" size ")", make_half, order, false }
+#define K10(size, order) { "K10(" size ")", make_partly_shared, order, false }
+
 static const struct backing backings[] = {
 	{ "K1", make_whole, 0, false },
 	{ "K3", make_whole, HPAGE_PMD_ORDER, false },
-	{ "K5(16K)", make_by_ptes, 2, false },
-	{ "K5(64K)", make_by_ptes, 4, false },
-	{ "K5(2M)", make_by_ptes, HPAGE_PMD_ORDER, false },
-	{ "K7(64K)", make_one_page_of, 4, false },
-	{ "K7(2M)", make_one_page_of, HPAGE_PMD_ORDER, false },
-	{ "K9(64K)", make_half, 4, false },
-	{ "K9(2M)", make_half, HPAGE_PMD_ORDER, false },
-	{ "K10(64K)", make_partly_shared, 4, false },
-	{ "K10(2M)", make_partly_shared, HPAGE_PMD_ORDER, false },
+	EACH_SIZE(K5), EACH_SIZE(K7), EACH_SIZE(K9), EACH_SIZE(K10),
 	{ "K11(2M)", make_hugetlb, HPAGE_PMD_ORDER, true },
 };
 

@@ -8,6 +8,7 @@
  */
 #include "tests/helper_gup.h"
 
+#include "host/race_point.h"
 #include "lab/gup_algos.h"
 #include "mm/huge_memory.h"
 #include "mm/swap.h"
@@ -96,6 +97,45 @@ static void split_is_asked_for(void **state)
 	assert_true(pmd_is_table(state_pmd(gs, 0)));
 	assert_counts(f, 512 + 5, 5, 512);
 	assert_int_equal(gup_runs(f), 1);
+	unpin_all(5);
+}
+
+/* The leaf goes when the walk lets go of its lock to split it. */
+static void zap_leaf(void *arg, enum race_point point)
+{
+	struct vm_area_struct *vma = arg;
+
+	assert_int_equal(point, RACE_SLOW_SPLIT);
+	race_hook = NULL;
+	zap_page_range(vma, vma->vm_start, vma->vm_end);
+}
+
+static long split_what_is_gone(struct vm_area_struct *vma, long fail_nth)
+{
+	long ret;
+
+	mapped_leaf(0, STATE_OWN);
+	race_hook = zap_leaf;
+	race_hook_arg = vma;
+	current->fail_nth = fail_nth;
+	ret = pin_touch(3, 5, FOLL_SPLIT_PMD);
+	assert_null(race_hook);
+	assert_int_equal(current->fail_nth, 0);
+	return ret;
+}
+
+/* Then a table has to be made, for which there may be no memory. */
+static void split_leaf_is_gone(void **state)
+{
+	struct vm_area_struct *vma;
+
+	(void)state;
+	vma = area(0, 512, STATE_RW);
+	assert_int_equal(split_what_is_gone(vma, 1), -ENOMEM);
+	assert_int_equal(gup_faults.nr_records, 0);
+	assert_true(pmd_none(state_pmd(gs, 0)));
+	assert_int_equal(split_what_is_gone(vma, 0), 5);
+	assert_int_equal(gup_faults.nr_records, 5);
 	unpin_all(5);
 }
 
@@ -343,6 +383,7 @@ int main(void)
 		gup_test(untouched_leaf_stays_old),
 		gup_test(pinned_leaf_is_split),
 		gup_test(split_is_asked_for),
+		gup_test(split_leaf_is_gone),
 		gup_test(shared_leaf_is_unshared),
 		gup_test(huge_zero_is_an_ordinary_folio),
 		gup_test(hinted_leaf),

@@ -195,6 +195,31 @@ static void hints_are_ignored(void **state)
 	unpin_all(16);
 }
 
+/* The entry of a swapped page whose bits are those of the next frame. */
+static void absent_entry_is_no_hint(void **state)
+{
+	struct folio *f;
+
+	(void)state;
+	area(0, 64, STATE_RW);
+	f = mapped_folio(0, 4, STATE_OWN);
+	for (int odd = 1; odd < 16; odd++) {
+		pmd_t *pmd = mm_find_pmd(gs->mm, gs->base);
+		pte_t *pte = (pte_t *)table_of(pmd_pfn(pmdp_get(pmd))) + odd;
+		pte_t own = ptep_get(pte);
+		pte_t absent = __pte(pte_val(own) &
+				     ~(_PAGE_PRESENT | _PAGE_USER));
+
+		assert_false(pte_present(absent) || pte_none(absent));
+		set_pte_at(gs->mm, 0, pte, absent);
+		assert_int_equal(pin(0, 16, FOLL_NOFAULT), odd);
+		assert_counts(f, 16 + odd, odd, 16);
+		unpin_all(odd);
+		assert_int_equal(pin(odd, 1, FOLL_NOFAULT), -EFAULT);
+		set_pte_at(gs->mm, 0, pte, own);
+	}
+}
+
 /* In the other order: the hints come after entries without. */
 static void later_hints_are_honoured(void **state)
 {
@@ -268,6 +293,7 @@ int main(void)
 		gup_test(force_takes_exclusive_pages_only),
 		gup_test(uffd_wp_entry_faults_for_write),
 		gup_test(hints_are_ignored),
+		gup_test(absent_entry_is_no_hint),
 		gup_test(later_hints_are_honoured),
 		gup_test(hints_are_honoured),
 		gup_test(hints_fault_for_write),

@@ -184,7 +184,8 @@ static void dump_asks_the_handler(void **state)
 
 static pte_t raw_entry(pf_pfn_t pfn)
 {
-	return pte_mkspecial(pfn_pte(pfn, vm_get_page_prot(VM_READ)));
+	return pte_mkold(pte_mkspecial(pfn_pte(pfn,
+					       vm_get_page_prot(VM_READ))));
 }
 
 /* An area of raw frames, beside one of ordinary pages. */
@@ -236,6 +237,11 @@ static void mixed_map(void **state)
 				    PINFOLD_MADV_DONTNEED), 0);
 	set_entry(3, raw_entry(5));
 	set_entry(4, raw_entry(7));
+	/* the form that touches nothing */
+	pf_mm_read_lock(t.mm);
+	assert_int_equal(pf_pin_user_pages(t.mm, P(3), 1, 0, handles), -EEXIST);
+	pf_mm_read_unlock(t.mm);
+	assert_false(pte_young(entry_at(&t, P(3))));
 	assert_int_equal(pin_pages(P(0), 8, 0), 3);
 	unpin_user_pages(pages, 3);
 	assert_int_equal(pin_pages(P(3), 5, 0), -EEXIST);
@@ -251,6 +257,7 @@ static void mixed_map(void **state)
 	/* where it may be, it is seen as written */
 	set_entry(4, pte_mkwrite_novma(raw_entry(7)));
 	assert_int_equal(get_pages(P(4), 1, FOLL_WRITE), -EEXIST);
+	assert_true(pte_young(entry_at(&t, P(4))));
 	assert_true(pte_dirty(entry_at(&t, P(4))));
 	assert_null(dump(3));
 	set_entry(3, __pte(0));

@@ -198,6 +198,35 @@ static void last_unpin_frees(void **state)
 	assert_int_equal(nr_free_pages(gs->machine), before + 9);
 }
 
+/* Dirty first, then let go: a frame that is free belongs to nobody. */
+static void dirty_is_marked_before_the_last_unpin(void **state)
+{
+	struct folio *large, *small;
+	unsigned long before;
+
+	(void)state;
+	for (int range = 0; range < 2; range++) {
+		struct vm_area_struct *vma = area(32 * range, 16, STATE_RW);
+
+		large = mapped_folio(32 * range, 3, STATE_OWN);
+		small = mapped_folio(32 * range + 8, 0, STATE_OWN);
+		assert_int_equal(pin(32 * range, 9, 0), 9);
+		mmap_read_lock(gs->mm);
+		zap_page_range(vma, vma->vm_start, vma->vm_end);
+		mmap_read_unlock(gs->mm);
+		before = nr_free_pages(gs->machine);
+		if (range) {
+			unpin_user_page_range_dirty_lock(got[0], 8, true);
+			unpin_user_page_range_dirty_lock(got[8], 1, true);
+		} else {
+			unpin_user_pages_dirty_lock(got, 9, true);
+		}
+		assert_int_equal(nr_free_pages(gs->machine), before + 9);
+		assert_false(folio_test_dirty(large));
+		assert_false(folio_test_dirty(small));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -209,6 +238,7 @@ int main(void)
 		gup_test(pins_are_released_in_any_grouping),
 		gup_test(array_order_does_not_matter),
 		gup_test(last_unpin_frees),
+		gup_test(dirty_is_marked_before_the_last_unpin),
 	};
 
 	return cmocka_run_group_tests(tests, gup_group_setup,

@@ -207,6 +207,69 @@ static void moves_that_cannot_be(void **state)
 	end();
 }
 
+/* ---- lack of memory --------------------------------------------------- */
+
+/* Without tables it is a lack of memory, without a page a bus error. */
+static void faults_say_what_is_missing(void **state)
+{
+	/* A try that fails leaves the tables that it got. */
+	static const struct { long nth, answer; } tries[] = {
+		{ 1, -ENOMEM }, { 2, -ENOMEM }, { 2, -EFAULT }, { 1, -EFAULT },
+	};
+
+	(void)state;
+	begin(1);
+	map_huge(H(0), 1, RW);
+	for (unsigned int i = 0; i < ARRAY_SIZE(tries); i++) {
+		current->fail_nth = tries[i].nth;
+		assert_int_equal(pin_pages(H(0), 1, FOLL_WRITE),
+				 tries[i].answer);
+		assert_int_equal(current->fail_nth, 0);
+		assert_pool(1, 1);
+		assert_valid(&t);
+	}
+	assert_int_equal(pin_pages(H(0), 1, FOLL_WRITE), 1);
+	unpin_user_pages(pages, 1);
+	end();
+}
+
+/* A move that cannot be made leaves everything where it was. */
+static void moves_without_tables(void **state)
+{
+	pf_addr_t place;
+	long nth = 0;
+	int ret;
+
+	(void)state;
+	begin(3);
+	map_huge(H(0), 3, RW);
+	write_word(&t, H(0), 1);
+	write_word(&t, H(2), 3);
+	do {
+		place = 0xdead;
+		current->fail_nth = ++nth;
+		ret = pf_mremap(t.mm, H(0), 3 * HUGE, 3 * HUGE, TO, FAR,
+				&place);
+		if (ret) {
+			assert_int_equal(ret, -ENOMEM);
+			assert_int_equal(current->fail_nth, 0);
+			assert_int_equal(place, 0xdead);
+			assert_null(folio_at(FAR));
+			assert_int_equal(read_word(&t, H(0)), 1);
+			assert_int_equal(read_word(&t, H(2)), 3);
+		}
+		assert_pool(1, 1);
+		assert_valid(&t);
+	} while (ret);
+	assert_true(current->fail_nth);
+	current->fail_nth = 0;
+	/* an area, and tables of two levels */
+	assert_true(nth > 3);
+	assert_int_equal(read_word(&t, FAR), 1);
+	assert_int_equal(read_word(&t, FAR + 2 * HUGE), 3);
+	end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -217,6 +280,8 @@ int main(void)
 		cmocka_unit_test(advice_for_thp_is_refused),
 		cmocka_unit_test(moving_over_huge_pages),
 		cmocka_unit_test(moves_that_cannot_be),
+		cmocka_unit_test(faults_say_what_is_missing),
+		cmocka_unit_test(moves_without_tables),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

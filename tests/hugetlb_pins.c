@@ -279,16 +279,20 @@ static void references_keep_pages_too(void **state)
  * As fork leaves a page: another entry maps it, and neither is exclusive.  The
  * other mapping's share is played by a reference and a count.
  */
-static struct folio *share(pf_addr_t at)
+static struct folio *share_leaf(pf_addr_t at, pmd_t *leaf)
 {
-	struct folio *folio = folio_at(at);
-	pmd_t *pmd = mm_find_pmd(mm_of(t.mm), at);
+	struct folio *folio = page_folio(pmd_page(pmdp_get(leaf)));
 
 	ClearPageAnonExclusive(&folio->page);
-	set_pmd_at(mm_of(t.mm), at, pmd, pmd_wrprotect(pmdp_get(pmd)));
+	set_pmd_at(mm_of(t.mm), at, leaf, pmd_wrprotect(pmdp_get(leaf)));
 	folio_get(folio);
 	atomic_inc(&folio->_mapcount);
 	return folio;
+}
+
+static struct folio *share(pf_addr_t at)
+{
+	return share_leaf(at, mm_find_pmd(mm_of(t.mm), at));
 }
 
 static void unshare(struct folio *folio)
@@ -335,6 +339,61 @@ static void a_shared_page_is_copied(void **state)
 	end();
 }
 
+/* The same of a PUD leaf, whose head speaks for a page far behind it. */
+static void a_shared_gigantic_page_is_copied(void **state)
+{
+	const pf_addr_t far = BASE + PAGES(70000);
+	struct folio *old;
+	pud_t *pud;
+
+	(void)state;
+	begin_gigantic(2);
+	map_gigantic(BASE, 1, RW);
+	assert_int_equal(pin_pages(BASE, 1, FOLL_WRITE), 1);
+	unpin_user_pages(pages, 1);
+	pud = mm_find_pud(mm_of(t.mm), BASE);
+	old = share_leaf(BASE, (pmd_t *)pud);
+	assert_int_equal(pin_pages(far, 1, FOLL_NOFAULT), -EFAULT);
+	assert_int_equal(pf_get_user_pages_unlocked(t.mm, far, 1, handles,
+						    FOLL_NOFAULT), 1);
+	assert_ptr_equal(pages[0], folio_page(old, 70000));
+	put_page(pages[0]);
+	assert_int_equal(pin_pages(far, 3, 0), 3);
+	assert_ptr_not_equal(page_folio(pages[0]), old);
+	assert_true(PageAnonExclusive(&page_folio(pages[0])->page));
+	assert_false(pud_write(pudp_get(pud)));
+	assert_int_equal(folio_ref_count(old), 1);
+	unpin_user_pages(pages, 3);
+	unshare(old);
+	assert_int_equal(gigantic_pool()->free_huge_pages, 1);
+	/* exclusive, and still read-only */
+	assert_int_equal(pin_pages(far, 3, FOLL_NOFAULT), 3);
+	assert_held(3);
+	unpin_user_pages(pages, 3);
+	mm_test_end(&t);
+}
+
+/* For a dump, a PUD leaf that may not be written is as good as none. */
+static void dump_of_a_read_only_gigantic_page(void **state)
+{
+	pud_t *pud;
+
+	(void)state;
+	begin_gigantic(1);
+	map_gigantic(BASE, 1, RW);
+	assert_int_equal(pin_pages(BASE, 1, 0), 1);
+	unpin_user_pages(pages, 1);
+	pud = mm_find_pud(mm_of(t.mm), BASE);
+	assert_int_equal(pin_pages(BASE, 1, FOLL_WRITE | FOLL_DUMP), -EFAULT);
+	assert_false(pud_write(pudp_get(pud)));
+	assert_int_equal(pin_pages(BASE, 1, FOLL_DUMP), 1);
+	unpin_user_pages(pages, 1);
+	assert_int_equal(pin_pages(BASE, 1, FOLL_WRITE), 1);
+	assert_true(pud_write(pudp_get(pud)));
+	unpin_user_pages(pages, 1);
+	mm_test_end(&t);
+}
+
 static void a_copy_needs_a_page(void **state)
 {
 	struct folio *old;
@@ -356,6 +415,58 @@ static void a_copy_needs_a_page(void **state)
 	assert_ptr_equal(folio_at(H(0)), old);
 	assert_true(PageAnonExclusive(&old->page));
 	folio_put(old);
+	end();
+}
+
+/* A page that cannot be read cannot be copied: nothing is kept of the try. */
+static void a_poisoned_page_is_not_copied(void **state)
+{
+	struct folio *old;
+
+	(void)state;
+	begin(2);
+	map_huge(H(0), 1, RW);
+	write_word(&t, H(0), 3);
+	old = share(H(0));
+	set_bit(PG_hwpoison, &folio_page(old, 77)->flags);
+	assert_int_equal(pin_pages(H(0), 1, 0), -EFAULT);
+	assert_int_equal(pin_pages(H(0), 1, FOLL_HWPOISON), -EHWPOISON);
+	assert_int_equal(pin_pages(H(0), 1, FOLL_HWPOISON | FOLL_WRITE),
+			 -EHWPOISON);
+	assert_ptr_equal(folio_at(H(0)), old);
+	assert_int_equal(folio_mapcount(old), 2);
+	assert_pool(1, 0);
+	clear_bit(PG_hwpoison, &folio_page(old, 77)->flags);
+	unshare(old);
+	end();
+}
+
+/* A page of its own changes nothing in what stores have to ask first. */
+static void an_unshared_copy_stays_write_protected(void **state)
+{
+	struct folio *old;
+	pmd_t *pmd;
+
+	(void)state;
+	begin(2);
+	map_huge(H(0), 1, RW);
+	write_word(&t, H(0), 3);
+	old = share(H(0));
+	pmd = mm_find_pmd(mm_of(t.mm), H(0));
+	set_pmd_at(mm_of(t.mm), H(0), pmd, pmd_mkuffd_wp(pmdp_get(pmd)));
+	assert_int_equal(pin_pages(H(0), 1, 0), 1);
+	assert_ptr_not_equal(page_folio(pages[0]), old);
+	assert_true(pmd_uffd_wp(pmdp_get(pmd)));
+	assert_false(pmd_write(pmdp_get(pmd)));
+	unpin_user_pages(pages, 1);
+	unshare(old);
+	/* and none is made up */
+	set_pmd_at(mm_of(t.mm), H(0), pmd, pmd_clear_uffd_wp(pmdp_get(pmd)));
+	old = share(H(0));
+	assert_int_equal(pin_pages(H(0), 1, 0), 1);
+	assert_false(pmd_uffd_wp(pmdp_get(pmd)));
+	unpin_user_pages(pages, 1);
+	unshare(old);
 	end();
 }
 
@@ -423,9 +534,44 @@ static void v21_dump_of_huge_pages(void **state)
 	end();
 }
 
+/* ---- transfers --------------------------------------------------------- */
+
+/* The pages that a device would read for [@start, @end) of the buffer. */
+static void transfer(u64 start, u64 end)
+{
+	const unsigned long first = start >> PAGE_SHIFT;
+	const unsigned long nr = ((end + PAGE_SIZE - 1) >> PAGE_SHIFT) -
+				 first;
+
+	assert_int_equal(pf_pin_user_pages_fast(t.mm, H(0) + PAGES(first), nr,
+						0, handles), nr);
+	assert_held(nr);
+	unpin_user_pages(pages, nr);
+}
+
+/* No pin is left, wherever the transfer starts and ends. */
+static void gup_O2(void **state)
+{
+	static const u64 offsets[] = { 0, PAGE_SIZE / 2 };
+
+	(void)state;
+	begin(3);
+	for (unsigned int i = 0; i < 4; i++) {
+		map_huge(H(0), 3, RW);
+		for (u64 k = 0; k < 3; k++)
+			write_word(&t, H(k), k + 1);
+		assert_pool(0, 0);
+		transfer(offsets[i & 1], 3 * HUGE - offsets[i >> 1]);
+		assert_int_equal(pf_munmap(t.mm, H(0), 3 * HUGE), 0);
+		assert_pool(3, 0);
+	}
+	end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(gup_O2),
 		cmocka_unit_test(pmd_leaves),
 		cmocka_unit_test(pmd_leaf_has_no_spare_table),
 		cmocka_unit_test(the_head_is_exclusive),
@@ -435,7 +581,11 @@ int main(void)
 		cmocka_unit_test(pins_outlive_mapping_and_mm),
 		cmocka_unit_test(references_keep_pages_too),
 		cmocka_unit_test(a_shared_page_is_copied),
+		cmocka_unit_test(a_shared_gigantic_page_is_copied),
+		cmocka_unit_test(dump_of_a_read_only_gigantic_page),
 		cmocka_unit_test(a_copy_needs_a_page),
+		cmocka_unit_test(a_poisoned_page_is_not_copied),
+		cmocka_unit_test(an_unshared_copy_stays_write_protected),
 		cmocka_unit_test(v20_forced_write_to_read_only),
 		cmocka_unit_test(flags_not_for_huge_pages),
 		cmocka_unit_test(v21_dump_of_huge_pages),

@@ -113,6 +113,8 @@ static void the_text_names_the_area(void **state)
 /* One bad page among good ones, first, in the middle, last. */
 static void the_good_ones_are_given_back_too(void **state)
 {
+	char frame[40];
+
 	(void)state;
 	begin((struct pf_machine_options){ 0 });
 	map_at(&t, BASE, 64, RW);
@@ -122,6 +124,10 @@ static void the_good_ones_are_given_back_too(void **state)
 		write_pages(bad, 1);
 		assert_refused(BASE, 64, LONGTERM | FOLL_WRITE, 64);
 		assert_refused(BASE, 64, LONGTERM, 64);
+		/* and it is the bad one that is named */
+		snprintf(frame, sizeof(frame), "frame %" PRIu64 " lies",
+			 page_to_pfn(page_mapped_at(&t, P(bad))));
+		assert_non_null(strstr(pf_error_text(), frame));
 		/* around it there is no harm */
 		if (bad) {
 			assert_int_equal(pin_pages(BASE, bad, LONGTERM), bad);
@@ -376,6 +382,26 @@ static void at_most_ten_passes(void **state)
 	end();
 }
 
+/* What was got is checked, not what was asked for. */
+static void the_check_stops_where_the_pins_do(void **state)
+{
+	(void)state;
+	begin((struct pf_machine_options){ 0 });
+	map_at(&t, BASE, 5, RW);
+	/* slots that no pin of this call is in */
+	for (unsigned int i = 0; i < 8; i++)
+		pages[i] = m->zero_page;
+	good_from = 2;
+	answer = -EAGAIN;
+	assert_int_equal(loop(stub_check), 5);
+	assert_int_equal(passes, 2);
+	assert_ptr_equal(pages[5], m->zero_page);
+	assert_held(5);
+	unpin_user_pages(pages, 5);
+	assert_valid(&t);
+	end();
+}
+
 /* The later passes find what is there then. */
 static void passes_see_changes(void **state)
 {
@@ -404,6 +430,7 @@ int main(void)
 		cmocka_unit_test(isolated_by_somebody_else),
 		cmocka_unit_test(every_pin_entry),
 		cmocka_unit_test(at_most_ten_passes),
+		cmocka_unit_test(the_check_stops_where_the_pins_do),
 		cmocka_unit_test(passes_see_changes),
 	};
 

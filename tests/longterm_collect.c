@@ -304,6 +304,45 @@ static void good_folios_are_skipped_too(void **state)
 	end();
 }
 
+static void set_block_type(struct folio *folio, enum migratetype type)
+{
+	m->pageblock_type[folio_pfn(folio) >> PAGEBLOCK_ORDER] = type;
+}
+
+/*
+ * A block that was found good says nothing about the next one, on either side.
+ * Whole blocks of NORMAL memory; that the middle one is CMA is played.
+ */
+static void good_blocks_end_at_their_borders(void **state)
+{
+	struct folio *block[3];
+	struct page *array[4];
+	struct found f;
+
+	(void)state;
+	begin((struct pf_machine_options){ .metadata_only = true });
+	for (unsigned int i = 0; i < 3; i++)
+		block[i] = add_folio(GFP_KERNEL, PAGEBLOCK_ORDER);
+	for (unsigned int i = 1; i < 3; i++)
+		assert_int_equal(folio_pfn(block[i]),
+				 folio_pfn(block[i - 1]) + PAGEBLOCK_PAGES);
+	set_block_type(block[1], MIGRATE_CMA);
+	array[0] = folio_page(block[0], PAGEBLOCK_PAGES - 1);
+	array[1] = folio_page(block[1], 0);
+	array[2] = folio_page(block[2], 0);
+	assert_int_equal(collect_array(&f, array, 3), 1);
+	assert_ptr_equal(f.isolated[0], block[1]);
+	array[0] = folio_page(block[2], 0);
+	array[1] = folio_page(block[1], PAGEBLOCK_PAGES - 1);
+	array[2] = folio_page(block[0], PAGEBLOCK_PAGES - 1);
+	assert_int_equal(collect_array(&f, array, 3), 1);
+	assert_ptr_equal(f.isolated[0], block[1]);
+	set_block_type(block[1], MIGRATE_UNMOVABLE);
+	assert_int_equal(collect_array(&f, array, 3), 0);
+	drop_folios();
+	end();
+}
+
 static void empty_slots_are_stepped_over(void **state)
 {
 	struct folio *large, *small;
@@ -381,6 +420,7 @@ int main(void)
 		cmocka_unit_test(per_folio_is_per_page),
 		cmocka_unit_test(skips_end_with_the_folio),
 		cmocka_unit_test(good_folios_are_skipped_too),
+		cmocka_unit_test(good_blocks_end_at_their_borders),
 		cmocka_unit_test(empty_slots_are_stepped_over),
 		cmocka_unit_test(folio_arrays_skip_nothing),
 	};

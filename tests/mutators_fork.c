@@ -134,6 +134,42 @@ static void test_gup_C2(void **state)
 	end();
 }
 
+/* One half stays out of the fork; the child checks the other. */
+static void half_shared(u64 kept, u64 shared)
+{
+	begin(BIT(HPAGE_PMD_ORDER), NR);
+	/* mapped by PTEs, as in Linux's test */
+	assert_int_equal(pf_mprotect(t.mm, AT + PAGE_SIZE, PAGE_SIZE,
+				     PINFOLD_PROT_READ), 0);
+	assert_int_equal(pf_mprotect(t.mm, AT + PAGE_SIZE, PAGE_SIZE, RW), 0);
+	assert_int_equal(pf_madvise(t.mm, AT + PAGES(kept), PAGES(NR / 2),
+				    PINFOLD_MADV_DONTFORK), 0);
+	do_fork();
+	assert_int_equal(pf_madvise(t.mm, AT + PAGES(kept), PAGES(NR / 2),
+				    PINFOLD_MADV_DOFORK), 0);
+	assert_false(huge_in(t.mm));
+	assert_int_equal(collapse_in(t.mm), 0);
+	assert_true(huge_in(t.mm));
+	for (u64 i = 0; i < NR; i++)
+		write_word(&t, AT + PAGES(i), 5000 + i);
+	for (u64 i = shared; i < shared + NR / 2; i++)
+		assert_int_equal(read_in(child, i), i + 1);
+	assert_valid(&t);
+	end();
+}
+
+static void test_gup_C3(void **state)
+{
+	(void)state;
+	half_shared(NR / 2, 0);
+}
+
+static void test_gup_C4(void **state)
+{
+	(void)state;
+	half_shared(0, NR / 2);
+}
+
 /* max_ptes_shared, with real relatives: exactly at the limit is fine. */
 static void test_gup_H2_shared(void **state)
 {
@@ -396,6 +432,8 @@ int main(void)
 		cmocka_unit_test(test_gup_H4),
 		cmocka_unit_test(test_gup_H5),
 		cmocka_unit_test(test_gup_C2),
+		cmocka_unit_test(test_gup_C3),
+		cmocka_unit_test(test_gup_C4),
 		cmocka_unit_test(test_gup_H2_shared),
 		cmocka_unit_test(test_gup_H8),
 		cmocka_unit_test(test_split_shared),

@@ -24,7 +24,7 @@
 
 #include <string.h>
 
-#define MAX_LOCATIONS	65535
+#define MAX_LOCATIONS	65535u	/* numbers of 16 bits */
 
 static struct location locations[MAX_LOCATIONS];
 static u16 nr_locations;
@@ -119,7 +119,9 @@ static struct location *location_of(struct cell *c, const void *addr,
 		if (l->addr == (uintptr_t)addr && l->size == size)
 			return l;
 	}
-	BUG_ON(nr_locations == MAX_LOCATIONS);
+	if (nr_locations == MAX_LOCATIONS)
+		run_fail(FAIL_LIMIT, "more than %u atomic locations",
+			 MAX_LOCATIONS);
 	l = &locations[nr_locations];
 	l->addr = (uintptr_t)addr;
 	l->size = size;
@@ -159,6 +161,9 @@ static void full_barrier(struct task *t)
 	knowledge_join(&t->know, &t->loaded);
 	vclock_join(&run.fenced, &t->know.hb);
 	vclock_join(&t->know.seen, &run.fenced);
+	/* The order of barriers is in no location's order of stores. */
+	for (unsigned int i = 0; run.weak && i < NR_TASKS; i++)
+		t->hash = mix(t->hash, t->know.seen.at[i]);
 	t->released = t->know;
 	t->know.hb.at[run.running]++;
 }

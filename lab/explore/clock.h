@@ -27,8 +27,8 @@ static inline void vclock_join(struct vclock *to, const struct vclock *from)
  * What a task knows, or what a store hands over.
  *
  * @hb: happens-before: what orders plain accesses
- * @seen: at least @hb, and what full barriers add: stores that may no longer be
- *	missed, without being ordered before plain accesses
+ * @seen: what full barriers add to it: stores that may no longer be missed,
+ *	without being ordered before plain accesses
  */
 struct knowledge {
 	struct vclock hb, seen;

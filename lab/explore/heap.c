@@ -38,7 +38,8 @@ void *memory_alloc(size_t bytes)
 		heap = aligned_alloc(FRAME, HEAP_BYTES);
 	object = heap + heap_used;
 	if (!heap || heap_used + room > HEAP_BYTES)
-		return NULL;
+		run_fail(FAIL_LIMIT, "more than %zu bytes of objects",
+			 HEAP_BYTES);
 	sizes[heap_used / GRAIN] = bytes;
 	heap_used += room;
 	memset(object, 0, room);

@@ -19,6 +19,8 @@
 #define CHECK_STACK	((size_t)8 << 20)
 #define FRAME		4096u
 #define MAX_FILLED	8192u
+/* A cell is kept once a run, a frame at each fill. */
+#define MAX_UNDOS	(MAX_CELLS + MAX_FILLED)
 #define MAX_CELLS	(1u << (INDEX_BITS - 1))
 
 struct undo {
@@ -53,7 +55,9 @@ static struct cell *cell_find(u64 key)
 	for (; index_of_key[slot]; slot = (slot + 1) & ((1u << INDEX_BITS) - 1))
 		if (cells[index_of_key[slot] - 1].key == key)
 			return &cells[index_of_key[slot] - 1];
-	BUG_ON(nr_cells == MAX_CELLS);
+	if (nr_cells == MAX_CELLS)
+		run_fail(FAIL_LIMIT, "more than %u words are touched",
+			 MAX_CELLS);
 	cells[nr_cells].key = key;
 	index_of_key[slot] = ++nr_cells;
 	return &cells[nr_cells - 1];
@@ -195,13 +199,14 @@ static void fill_frame(const char *frame, bool copy)
 	bool was_free = heap_frame_was_free(frame);
 
 	locations_forget_all(frame, FRAME);
-	BUG_ON(nr_filled == MAX_FILLED);
+	if (nr_filled == MAX_FILLED || nr_undos == MAX_UNDOS)
+		run_fail(FAIL_LIMIT, "more than %u frames are filled",
+			 MAX_FILLED);
 	if (copy || !was_free)
 		filled[nr_filled++] = (const u64 *)frame;
 	if (was_free)
 		return;
 	/* Once for each fill, not for each run: the last undone is the first. */
-	BUG_ON(nr_undos == MAX_CELLS || nr_kept == MAX_FILLED);
 	undos[nr_undos].word = (u64 *)frame;
 	undos[nr_undos].old = nr_kept;
 	undos[nr_undos].frame = true;
@@ -228,7 +233,7 @@ void memory_begin(void)
 	if (!cells) {
 		index_of_key = malloc((sizeof(u32) << INDEX_BITS));
 		cells = malloc(MAX_CELLS * sizeof(*cells));
-		undos = malloc(MAX_CELLS * sizeof(*undos));
+		undos = malloc(MAX_UNDOS * sizeof(*undos));
 		kept = malloc((size_t)MAX_FILLED * FRAME);
 		BUG_ON(!index_of_key || !cells || !undos || !kept);
 	}

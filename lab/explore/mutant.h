@@ -5,6 +5,7 @@
 #ifndef LAB_EXPLORE_MUTANT_H
 #define LAB_EXPLORE_MUTANT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct mutant {
@@ -13,6 +14,7 @@ struct mutant {
 	const char *text;		/* what is wrong then */
 	const char *found_by;		/* scenarios, with spaces between */
 	const char *reference;		/* where such a bug was, or NULL */
+	bool fits;			/* the source, which may have changed */
 };
 
 /* Ends with one that has no name. */

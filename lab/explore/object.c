@@ -43,6 +43,7 @@ static const struct field area_fields[] = {
 	FIELD(struct vm_area_struct, vm_flags),
 	FIELD(struct vm_area_struct, vm_page_prot),
 	FIELD(struct vm_area_struct, vm_pgoff),
+	FIELD(struct vm_area_struct, anon_vma),
 	{ NULL, 0, 0 }
 };
 
@@ -177,4 +178,23 @@ void object_describe(const void *addr, char *text, size_t room)
 			 field_name(race_fields, at), at);
 	else if (!describe_object(addr, text, room))
 		snprintf(text, room, "%p", addr);
+}
+
+void object_value(u64 value, char *text, size_t room)
+{
+	/* Low bits of pointers are flags. */
+	const void *addr = (const void *)(uintptr_t)(value & ~(u64)7);
+	size_t offset;
+	char name[48];
+
+	if (machine &&
+	    ((size_t)((const char *)addr - (const char *)machine) <
+	     machine->memmap_bytes ||
+	     (size_t)((const char *)addr - machine->arena) <
+	     machine->arena_bytes || heap_object(addr, &offset))) {
+		object_describe(addr, name, sizeof(name));
+		snprintf(text, room, "&%s", name);
+	} else {
+		snprintf(text, room, "%#" PRIx64, value);
+	}
 }

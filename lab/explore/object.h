@@ -17,6 +17,12 @@ struct race;
 void object_race(const struct race *race);
 bool object_is_quiet(const void *addr);
 
+/*
+ * object_value() - a value that was stored, in @text: a number, or what it
+ * points to, so that traces of two processes are alike
+ */
+void object_value(u64 value, char *text, size_t room);
+
 /* object_describe() - what lies at @addr, in @text */
 void object_describe(const void *addr, char *text, size_t room);
 

@@ -32,6 +32,7 @@ const char *const failure_names[NR_FAILURES] = {
 	[FAIL_FREED] = "use after free",
 	[FAIL_RACE] = "data race",
 	[FAIL_SIGNAL] = "crash",
+	[FAIL_LIMIT] = "too big for the explorer",
 };
 
 struct run run;
@@ -406,6 +407,7 @@ enum run_outcome run_once(struct chooser *chooser)
 	run.id++;
 	run.chooser = chooser;
 	run.schedule.nr = 0;
+	run.schedule.weak = run.weak;
 	run.steps = 0;
 	run.points = 0;
 	run.preemptions = 0;

@@ -74,6 +74,7 @@ struct deviation {
 #define MAX_DEVIATIONS		4096
 
 struct schedule {
+	bool weak;		/* memory was */
 	unsigned int nr;
 	struct deviation dev[MAX_DEVIATIONS];
 };
@@ -89,6 +90,7 @@ enum failure_kind {
 	FAIL_FREED,		/* use of a freed frame or object */
 	FAIL_RACE,		/* data race between plain accesses */
 	FAIL_SIGNAL,		/* SIGSEGV and its like */
+	FAIL_LIMIT,		/* the explorer's own; nothing is wrong */
 	NR_FAILURES,
 };
 

@@ -25,6 +25,7 @@
 #include <string.h>
 
 #define MAX_NODES	65536
+#define MINIMISE_NS	5000000000u	/* then it is short enough */
 #define SEEN_BITS	21
 #define SWITCH_PERCENT	12
 #define STALE_PERCENT	30
@@ -408,6 +409,13 @@ static unsigned int age_replay(struct chooser *c, unsigned int n)
 	return age < n ? age : 0;
 }
 
+static unsigned int replay_missed;
+
+unsigned int search_replay_missed(void)
+{
+	return replay_missed;
+}
+
 enum run_outcome search_replay(const struct schedule *schedule, bool trace)
 {
 	struct explorer e = {
@@ -415,9 +423,7 @@ enum run_outcome search_replay(const struct schedule *schedule, bool trace)
 	};
 	enum run_outcome outcome;
 
-	run.weak = false;
-	for (unsigned int i = 0; i < schedule->nr; i++)
-		run.weak = run.weak || (schedule->dev[i].to & STALE);
+	run.weak = schedule->weak;
 	run.all_points = true;
 	run.tracing = trace;
 	if (trace)
@@ -425,6 +431,9 @@ enum run_outcome search_replay(const struct schedule *schedule, bool trace)
 	outcome = run_once(&e.chooser);
 	run.all_points = false;
 	run.tracing = false;
+	replay_missed = 0;
+	for (unsigned int i = 0; i < schedule->nr; i++)
+		replay_missed += !e.used[i];
 	return outcome;
 }
 
@@ -450,11 +459,15 @@ static bool fails_without(struct search *s, unsigned int from, unsigned int nr)
 
 void search_minimise(struct search *s)
 {
+	const u64 until = clock_ns() + MINIMISE_NS;
+
 	for (unsigned int nr = max(s->schedule.nr / 2, 1u);;
 	     nr = max(nr / 2, 1u)) {
 		bool shorter = false;
 
 		for (unsigned int end = s->schedule.nr; end >= nr && end;) {
+			if (clock_ns() > until)
+				return;
 			if (fails_without(s, end - nr, nr)) {
 				shorter = true;
 				end = min(end - nr, s->schedule.nr);

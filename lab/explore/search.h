@@ -53,6 +53,9 @@ void search_run(struct search *s);
  */
 enum run_outcome search_replay(const struct schedule *schedule, bool trace);
 
+/* search_replay_missed() - turns of the last replay that it never came to */
+unsigned int search_replay_missed(void);
+
 /* search_minimise() - drop the turns that the failure in @s does not need */
 void search_minimise(struct search *s);
 

@@ -2,6 +2,7 @@
 /*
  * Schedules as text: "a12b.c3~1": before its 12th operation thread a gives way
  * to b; the load that is c's third operation sees the store before the newest.
+ * "w." in front: memory is weak.
  */
 #include "lab/explore/search.h"
 
@@ -18,7 +19,10 @@ void schedule_text(const struct schedule *s, char *text, size_t room)
 {
 	size_t used = 0;
 
-	snprintf(text, room, "-");
+	if (s->weak)
+		used = snprintf(text, room, "w%s", s->nr ? "." : "");
+	else
+		snprintf(text, room, "-");
 	for (unsigned int i = 0; i < s->nr && used < room; i++) {
 		const struct deviation *d = &s->dev[i];
 
@@ -43,8 +47,13 @@ static int task_of(char letter)
 bool schedule_parse(const char *text, struct schedule *s)
 {
 	s->nr = 0;
-	if (!strcmp(text, "-"))
+	s->weak = *text == 'w';
+	if (!strcmp(text, "-") || !strcmp(text, "w"))
 		return true;
+	if (s->weak && text[1] != '.')
+		return false;
+	if (s->weak)
+		text += 2;
 	for (;; text++) {
 		struct deviation *d = &s->dev[s->nr];
 		int task = task_of(*text), to;

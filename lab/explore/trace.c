@@ -86,15 +86,22 @@ void source_trace_plain(const void *addr, unsigned int bytes, enum access kind,
 void source_trace_load(const void *addr, unsigned int size __maybe_unused,
 		       u64 value, bool stale, uintptr_t pc)
 {
-	put(add_event(addr, false, pc), addr, " is %#" PRIx64 "%s", value,
+	char text[40];
+
+	object_value(value, text, sizeof(text));
+	put(add_event(addr, false, pc), addr, " is %s%s", text,
 	    stale ? ", an OLDER store" : "");
 }
 
 void source_trace_store(const void *addr, unsigned int size __maybe_unused,
 			u64 old, u64 new, bool rmw, uintptr_t pc)
 {
-	put(add_event(addr, true, pc), addr, ": %#" PRIx64 " %s %#" PRIx64,
-	    old, rmw ? "=>" : "->", new);
+	char before[24], after[24];
+
+	object_value(old, before, sizeof(before));
+	object_value(new, after, sizeof(after));
+	put(add_event(addr, true, pc), addr, ": %s %s %s", before,
+	    rmw ? "=>" : "->", after);
 }
 
 void source_trace_lock(const u32 *word, const char *what, uintptr_t pc)

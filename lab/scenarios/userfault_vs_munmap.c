@@ -38,6 +38,7 @@ static void check(struct race *r)
 
 SCENARIO(userfault_vs_munmap,
 	.claim = "a store is woken when its page is unmapped",
+	.waits = true,
 	.setup = setup,
 	.threads = { { "write", write }, { "munmap", unmap } },
 	.check = check)

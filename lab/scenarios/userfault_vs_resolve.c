@@ -38,6 +38,7 @@ static void check(struct race *r)
 
 SCENARIO(userfault_vs_resolve,
 	.claim = "a store to a protected page waits, and is woken",
+	.waits = true,
 	.setup = setup,
 	.threads = { { "write", write }, { "resolve", resolve } },
 	.check = check)

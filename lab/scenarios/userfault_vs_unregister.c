@@ -37,6 +37,7 @@ static void check(struct race *r)
 
 SCENARIO(userfault_vs_unregister,
 	.claim = "a store is woken when nobody serves it any more",
+	.waits = true,
 	.setup = setup,
 	.threads = { { "write", write }, { "unregister", unregister } },
 	.check = check)
