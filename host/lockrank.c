@@ -12,6 +12,7 @@ const char *const lock_rank_names[NR_LOCK_RANKS] = {
 	[RANK_MM_LIST] = "mm list lock",
 	[RANK_MMAP] = "mmap_lock",
 	[RANK_HUGETLB_FAULT] = "hugetlb fault lock",
+	[RANK_INVALIDATE] = "invalidate lock",
 	[RANK_FOLIO] = "folio lock",
 	[RANK_ANON_VMA] = "anon_vma lock",
 	[RANK_PTL] = "page-table lock",

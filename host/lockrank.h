@@ -20,6 +20,7 @@ enum lock_rank {
 	RANK_MM_LIST,	/* machine->mm_list_sem: address spaces do not go away */
 	RANK_MMAP,	/* mm->mmap_lock: VMAs of one address space */
 	RANK_HUGETLB_FAULT, /* machine->hugetlb_fault[]: a place of an area */
+	RANK_INVALIDATE, /* mapping->invalidate_lock: what is in it may go */
 	RANK_FOLIO,	/* folio lock bit: mapping and index of a folio */
 	RANK_ANON_VMA,	/* anon_vma->rwsem: areas that may map its folios */
 	RANK_PTL,	/* page-table lock: the entries of one table */

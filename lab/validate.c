@@ -8,6 +8,7 @@
  */
 #include "lab/validate.h"
 
+#include "lab/validate_cache.h"
 #include "mm/gfp.h"
 #include "mm/gup.h"
 #include "mm/huge_memory.h"
@@ -174,6 +175,19 @@ static void tally_lru(struct audit *a)
 			t->refs++;
 		}
 	}
+}
+
+static void tally_cached(void *arg, struct folio *folio)
+{
+	struct audit *a = arg;
+
+	tally_of(a, folio)->refs += (u32)folio_nr_pages(folio);
+}
+
+static void tally_caches(struct audit *a)
+{
+	CHECK(a, MM_CACHE, cache_validate(a->machine, tally_cached, a),
+	      "a page cache is wrong");
 }
 
 static bool in_cma(struct audit *a, pf_pfn_t pfn)
@@ -616,6 +630,18 @@ static void check_zero_folios(struct audit *a)
 	      "the huge zero folio is not");
 }
 
+/* One that was removed from its cache stays listed as long as it lives. */
+static bool lru_fits(const struct folio *folio, int listed)
+{
+	const struct address_space *mapping = folio->mapping;
+
+	if (!mapping)
+		return listed <= !folio_test_swapbacked(folio);
+	if (folio_test_anon(folio))
+		return listed == !folio_test_hugetlb(folio);
+	return listed == !mapping_unevictable(mapping);
+}
+
 static void check_counts(struct audit *a, struct folio *folio)
 {
 	const struct tally *t = tally_of(a, folio);
@@ -634,7 +660,7 @@ static void check_counts(struct audit *a, struct folio *folio)
 	      "pfn %" PRIu64 ": pincount %d, %u pins", pfn,
 	      atomic_read(&folio->_pincount), t->pins);
 	CHECK(a, MM_LRU, t->listed == folio_test_lru(folio) &&
-	      t->listed + t->batched == (folio_test_anon(folio) && !hugetlb),
+	      lru_fits(folio, t->listed + t->batched),
 	      "pfn %" PRIu64 " is on %u LRU lists and in %u batches", pfn,
 	      t->listed, t->batched);
 	CHECK(a, MM_POOLS, t->active == hugetlb, "pfn %" PRIu64
@@ -756,6 +782,7 @@ int mm_validate(struct machine *machine, const struct mm_holds *holds)
 	check_locks(&a);
 	tally_holds(&a);
 	tally_lru(&a);
+	tally_caches(&a);
 	tally_zones(&a);
 	tally_cpus(&a);
 	tally_pools(&a);

@@ -26,13 +26,15 @@ enum mm_invariant {
 	MM_PINCOUNT,	/* pincount of a large folio = pins held */
 	MM_PINS,	/* inv_O1: acquired - released = pins held */
 	MM_ZERO,	/* inv_O6: the zero pages read zero, nobody may write */
-	MM_LRU,		/* an anonymous folio is on one list, or in a batch */
+	MM_LRU,		/* an anonymous folio is on one list, or in a batch; one
+			 * of a page cache too, unless that is unevictable */
 	MM_FREE_LISTS,	/* free blocks: aligned, on their list, counts fit */
 	MM_BUDDIES,	/* two free buddies are merged, CMA not with others */
 	MM_ZONES,	/* tables lie neither in ZONE_MOVABLE nor in CMA */
 	MM_POOLS,	/* pool counts fit lists; reservations fit areas */
 	MM_RMAP,	/* a walk from a folio meets all its entries, once each */
 	MM_FRAMES,	/* each frame is free, a table, or of a living folio */
+	MM_CACHE,	/* page caches: those of mm/filemap.h */
 };
 
 /* What the caller holds, each page as often as it was got or pinned. */

@@ -15,10 +15,10 @@
 #include <stdio.h>
 
 /*
- * Waiters for folio locks sleep on one queue of the machine's, chosen by
+ * Waiters for folios sleep on one queue of the machine's, chosen by
  * address; a wake-up that was meant for another folio only makes them look.
  */
-static struct wait_queue *folio_waitqueue(struct folio *folio)
+struct wait_queue *folio_waitqueue(struct folio *folio)
 {
 	struct machine *machine = page_machine(&folio->page);
 
@@ -33,12 +33,13 @@ bool folio_trylock(struct folio *folio)
 	return true;
 }
 
-void folio_lock(struct folio *folio)
+void folio_lock_nested(struct folio *folio, int subclass)
 {
 	struct wait_queue *q;
 	u32 ticket;
 
-	lockrank_acquire(folio, RANK_FOLIO, 0, false, __FILE__, __LINE__);
+	lockrank_acquire(folio, RANK_FOLIO, subclass, false, __FILE__,
+			 __LINE__);
 	if (likely(!test_and_set_bit_lock(PG_locked, &folio->flags)))
 		return;
 	q = folio_waitqueue(folio);
@@ -51,6 +52,11 @@ void folio_lock(struct folio *folio)
 		ticket = wait_again(q);
 	}
 	wait_end(q);
+}
+
+void folio_lock(struct folio *folio)
+{
+	folio_lock_nested(folio, SUBCLASS_NORMAL);
 }
 
 void migration_entry_wait_on_locked(swp_entry_t entry, spinlock_t *ptl)
@@ -103,6 +109,7 @@ static const char *const flag_names[NR_PAGEFLAGS] = {
 	[PG_head] = "head", [PG_anon_exclusive] = "anon_exclusive",
 	[PG_hwpoison] = "hwpoison", [PG_table] = "table",
 	[PG_hugetlb] = "hugetlb", [PG_buddy] = "buddy",
+	[PG_writeback] = "writeback",
 };
 
 void dump_folio(const struct folio *folio, const char *why)

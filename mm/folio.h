@@ -6,7 +6,7 @@
  * the last folio_put() frees it.  A folio may outlive its address space.
  *
  * Counts (inv_O2): refcount = mapping entries + LRU batch + isolation + GETs +
- * pins (small folio: GUP_PIN_COUNTING_BIAS each; large: 1, and 1 in pincount).
+ * one for each page that a page cache has + pins (small folio: GUP_PIN_COUNTING_BIAS each; large: 1, and 1 in pincount).
  *
  * Source: include/linux/page-flags.h, include/linux/mm.h,
  *         include/linux/page_ref.h, include/linux/pagemap.h
@@ -66,6 +66,7 @@ static inline void __folio_set_##name(struct folio *folio)		\
 FOLIO_FLAG(referenced, PG_referenced)
 FOLIO_FLAG(uptodate, PG_uptodate)
 FOLIO_FLAG(dirty, PG_dirty)
+FOLIO_FLAG(writeback, PG_writeback)
 FOLIO_FLAG(lru, PG_lru)
 FOLIO_FLAG(active, PG_active)
 FOLIO_FLAG(swapbacked, PG_swapbacked)
@@ -308,6 +309,14 @@ static inline bool folio_likely_mapped_shared(struct folio *folio)
 
 /* The folio lock.  While it is held, mapping and index do not change. */
 void folio_lock(struct folio *folio);
+/*
+ * folio_lock_nested() - while folios of smaller @subclass are locked
+ *
+ * Of one mapping, ascending: filemap_subclass() of the index.
+ */
+void folio_lock_nested(struct folio *folio, int subclass);
+/* folio_waitqueue() - who waits for the folio's lock or writeback sleeps here */
+struct wait_queue *folio_waitqueue(struct folio *folio);
 bool __must_check folio_trylock(struct folio *folio);
 void folio_unlock(struct folio *folio);
 /* __folio_set_locked() - lock a folio that nobody else sees yet */
@@ -318,15 +327,30 @@ static inline bool folio_test_locked(const struct folio *folio)
 	return test_bit(PG_locked, &folio->flags);
 }
 
+/* folio_mapping() - the page cache that it is in, or NULL */
+static inline struct address_space *folio_mapping(const struct folio *folio)
+{
+	struct address_space *mapping = READ_ONCE(folio->mapping);
+
+	return (uintptr_t)mapping & PAGE_MAPPING_FLAGS ? NULL : mapping;
+}
+
+bool filemap_dirty_folio(struct address_space *mapping, struct folio *folio);
+
 /*
  * folio_mark_dirty() - the folio is newer than its backing store
  *
  * Return: true if it was not dirty before.
- * Context: anonymous folios: any.
+ * Context: anonymous folios: any.  Of a mapping: something keeps that alive, as
+ * the folio lock does; takes xa_lock.
  * Source: mm/page-writeback.c:folio_mark_dirty()
  */
 static inline bool folio_mark_dirty(struct folio *folio)
 {
+	struct address_space *mapping = folio_mapping(folio);
+
+	if (mapping)
+		return filemap_dirty_folio(mapping, folio);
 	return !folio_test_and_set_dirty(folio);
 }
 

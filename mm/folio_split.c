@@ -27,6 +27,7 @@
 #include "mm/folio_split.h"
 
 #include "host/errtext.h"
+#include "mm/filemap.h"
 #include "mm/huge_memory.h"
 #include "mm/rmap.h"
 #include "mm/swap.h"
@@ -267,11 +268,25 @@ static struct folio *make_part(struct folio *folio, unsigned long first,
 	return part;
 }
 
-/* The folio is frozen, and nothing maps it. */
-static void split_frozen(struct folio *folio, unsigned int new_order)
+/* The part takes its place in the index, where the folio still is. */
+static void store_part(struct address_space *mapping, struct folio *part)
+{
+	XA_STATE_ORDER(xas, &mapping->i_pages, part->index, folio_order(part));
+
+	xas_store(&xas, part);
+	VM_BUG_ON_FOLIO(xas_error(&xas), part);
+}
+
+/*
+ * The folio is frozen, and nothing maps it.  @mapping: its page cache, whose
+ * entry has been split; or NULL.
+ */
+static void split_frozen(struct folio *folio, unsigned int new_order,
+			 struct address_space *mapping)
 {
 	struct zone *zone = page_zone(&folio->page);
 	const unsigned long step = 1UL << new_order;
+	const int refs = mapping ? (int)step + 1 : 1;
 	unsigned long nr = folio_nr_pages(folio);
 
 	spin_lock(&zone->lru_lock);
@@ -279,15 +294,18 @@ static void split_frozen(struct folio *folio, unsigned int new_order)
 	for (unsigned long i = nr - step; i; i -= step) {
 		struct folio *part = make_part(folio, i, new_order);
 
-		lru_add_split(folio, part);
-		folio_ref_unfreeze(part, 1);
+		if (!mapping || folio_test_lru(folio))
+			lru_add_split(folio, part);
+		if (mapping)
+			store_part(mapping, part);
+		folio_ref_unfreeze(part, refs);
 	}
 	WRITE_ONCE(folio->order, new_order);
 	if (!new_order)
 		clear_bit(PG_head, &folio->flags);
 	spin_unlock(&zone->lru_lock);
 	/* Behind all tails: whoever gets a reference now sees them gone. */
-	folio_ref_unfreeze(folio, 1);
+	folio_ref_unfreeze(folio, refs);
 }
 
 /* All parts but the first are given up: those that are mapped live on. */
@@ -317,8 +335,9 @@ static int check_split(struct folio *folio, unsigned int new_order)
 		return fail(-EBUSY, "the huge zero folio is not split", 0, 0,
 			    0);
 	/* Anonymous folios of two pages are not made. */
-	if (!folio_test_anon(folio) || folio_test_hugetlb(folio) ||
-	    new_order >= folio_order(folio) || new_order == 1)
+	if (folio_test_hugetlb(folio) || new_order >= folio_order(folio) ||
+	    (folio_test_anon(folio) ? new_order == 1 : !folio->mapping ||
+	     new_order < mapping_min_folio_order(folio->mapping)))
 		return fail(-EINVAL, "a folio of order %" PRIu64 " is not split "
 			    "to order %" PRIu64, folio_order(folio), new_order,
 			    0);
@@ -337,9 +356,43 @@ static bool try_split(struct folio *folio, unsigned int new_order)
 	rmap_walk_locked(folio, &rwc);
 	split = folio_ref_freeze(folio, 1);
 	if (split)
-		split_frozen(folio, new_order);
+		split_frozen(folio, new_order, NULL);
 	remap_parts(folio, order);
 	return split;
+}
+
+/*
+ * A folio of a page cache: the entry becomes several, each of which still shows
+ * the folio, frozen, until its part is stored there.  So a lookup finds nothing
+ * else meanwhile, and tries again.
+ */
+static int split_file_folio(struct folio *folio, unsigned int new_order)
+{
+	struct address_space *mapping = folio->mapping;
+	const unsigned int order = folio_order(folio);
+	XA_STATE_ORDER(xas, &mapping->i_pages, folio->index, new_order);
+	bool split;
+
+	if (folio_mapped(folio) || folio_test_writeback(folio))
+		return fail(-EBUSY, "the folio of frame %" PRIu64 " is mapped "
+			    "or under writeback", folio_pfn(folio), 0, 0);
+	xas_split_alloc(&xas, folio, order, GFP_KERNEL);
+	if (xas_error(&xas))
+		return fail(-ENOMEM, "no memory to split the index at %" PRIu64,
+			    folio->index, 0, 0);
+	xas_lock(&xas);
+	split = folio_ref_freeze(folio, (int)folio_nr_pages(folio) + 1);
+	if (split) {
+		xas_split(&xas, folio, order);
+		split_frozen(folio, new_order, mapping);
+	}
+	xas_unlock(&xas);
+	xas_destroy(&xas);
+	if (!split)
+		return fail(-EAGAIN, "the folio of frame %" PRIu64 " is in "
+			    "other use", folio_pfn(folio), 0, 0);
+	put_parts(folio, order, new_order);
+	return 0;
 }
 
 int split_folio_to_order(struct folio *folio, unsigned int new_order)
@@ -351,6 +404,8 @@ int split_folio_to_order(struct folio *folio, unsigned int new_order)
 
 	if (err)
 		return err;
+	if (!folio_test_anon(folio))
+		return split_file_folio(folio, new_order);
 	anon_vma = folio_get_anon_vma(folio);
 	if (!anon_vma)
 		return fail(-EBUSY, "nothing maps the folio of frame %" PRIu64,

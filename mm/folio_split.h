@@ -10,17 +10,21 @@
 #include "mm/mm.h"
 
 /*
- * split_folio_to_order() - make folios of @new_order out of an anonymous one
+ * split_folio_to_order() - make folios of @new_order out of a larger one
  *
  * Entries that mapped it by a leaf map its pages by PTEs afterwards, also after
  * a failure.  Pages that nothing maps are freed; of those split to order 0,
  * pages of zeroes give way to the zero page, except in locked areas.
  *
+ * A folio of a page cache becomes several there, with its marks; it is not to be
+ * mapped.
+ *
  * Context: the caller has @folio locked and holds one reference, both of which
- * it keeps, on what then is the first part; takes the anon_vma's lock.
+ * it keeps, on what then is the first part; takes the anon_vma's lock, or xa_lock.
  * Return: 0; -EAGAIN (somebody else has it got, pinned, mapped or isolated);
- * -EBUSY (the huge zero folio, or one that nothing maps); -EINVAL (not large,
- * not anonymous, or an order that does not suit).
+ * -EBUSY (the huge zero folio; an anonymous one that nothing maps; one of a page
+ * cache that is mapped or under writeback); -EINVAL (not large, in no cache, or
+ * an order that does not suit); -ENOMEM (a node of the index).
  * Source: mm/huge_memory.c:split_huge_page_to_list_to_order()
  */
 int __must_check split_folio_to_order(struct folio *folio,

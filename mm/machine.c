@@ -82,6 +82,7 @@ static void init_machine(struct machine *m, const struct machine_options *o)
 	init_rwsem(&m->mm_list_sem, RANK_MM_LIST);
 	spin_lock_init(&m->lock, RANK_MACHINE);
 	INIT_LIST_HEAD(&m->mm_list);
+	INIT_LIST_HEAD(&m->mapping_list);
 	for (unsigned int i = 0; i < FOLIO_WAIT_QUEUES; i++)
 		wait_queue_init(&m->folio_wait[i]);
 	for (unsigned int z = 0; z < MAX_NR_ZONES; z++)
@@ -254,6 +255,7 @@ void machine_destroy(struct machine *machine)
 {
 	rcu_barrier();
 	BUG_ON(!list_empty(&machine->mm_list));
+	BUG_ON(!list_empty(&machine->mapping_list));
 	release_machine(machine);
 }
 

@@ -124,8 +124,10 @@ struct machine {
 	struct wait_queue folio_wait[FOLIO_WAIT_QUEUES];
 	u32 next_cpu;			/* (A) where the next thread goes */
 	struct rw_semaphore mm_list_sem; /* for write: an mm leaves mm_list */
-	spinlock_t lock;		/* mm_list */
+	spinlock_t lock;		/* mm_list, mapping_list */
 	struct list_head mm_list;
+	struct list_head mapping_list;	/* page caches; lock */
+	atomic64_t nr_file_pages;	/* in them */
 	struct cpu_slot cpus[MAX_CPUS];
 };
 

@@ -109,6 +109,7 @@ enum pageflags {
 	PG_table,
 	PG_hugetlb,		/* of a hugetlb pool */
 	PG_buddy,		/* free block, on a list of the buddy allocator */
+	PG_writeback,		/* of a mapping: on its way to the backing store */
 	NR_PAGEFLAGS,
 };
 

@@ -1,0 +1,491 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Finding or adding many folios of a range together.
+ *
+ *   scan     without locks: which indices are absent?
+ *   provide  a frame for each absent piece, nodes for all; nothing is locked
+ *   fill     ascending: lock what is present, store runs of what is absent, one
+ *            hold of xa_lock for a run of single pages in one leaf
+ *   finish   LRU; new ones are unlocked where the caller wants that
+ *
+ * What was scanned is a hint.  Each store finds out under xa_lock if its slot is
+ * still empty; a folio that came first is taken in place of ours.
+ *
+ * Invariants:
+ * 1. Sleeping for the lock of a folio, all that is locked is below it.
+ * 2. What this has locked and put into the cache is never waited for by itself:
+ *    with something in hand, what goes wrong ends the call with what there is.
+ * 3. A frame is in the plan, in the cache, or spare.
+ *
+ * Locks: folio lock, xa_lock; nothing is allocated under xa_lock.
+ * Source: the design is its own; the contract is that of __filemap_get_folio()
+ *         for each index.
+ */
+#include "mm/filemap_grab.h"
+
+#include "host/errtext.h"
+#include "mm/filemap_internal.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+/* A frame for an absent piece; ascending in the plan. */
+struct piece {
+	pgoff_t index;
+	struct folio *folio;
+};
+
+struct grab_state {
+	struct address_space *mapping;
+	struct folio_grab *grab;
+	pgoff_t pos;			/* all before it is covered */
+	pgoff_t last;
+	fgf_t fgp;
+	gfp_t gfp;
+	unsigned int max_order;
+	unsigned int piece;		/* pieces before it are used */
+	unsigned int nr_pieces;
+	bool done;			/* the last index is covered */
+	bool no_memory;			/* the plan ends for want of a frame */
+	struct xa_state xas;		/* its spare nodes */
+	struct piece pieces[FILEMAP_GRAB_MAX];
+};
+
+void filemap_grab_init(struct folio_grab *grab)
+{
+	grab->nr = 0;
+	grab->nr_spares = 0;
+	grab->created = 0;
+	grab->nodes = NULL;
+	grab->nr_nodes = 0;
+}
+
+void filemap_grab_end(struct folio_grab *grab)
+{
+	struct xa_state xas = {
+		.xa_spares = grab->nodes, .xa_nr_spares = grab->nr_nodes,
+	};
+
+	xas_destroy(&xas);
+	grab->nodes = NULL;
+	grab->nr_nodes = 0;
+	while (grab->nr_spares)
+		folio_put(grab->spares[--grab->nr_spares]);
+}
+
+/* ---- scan and provide ------------------------------------------------ */
+
+/* The spare list never holds more than one call's pieces. */
+static void keep_spare(struct grab_state *g, struct folio *folio)
+{
+	struct folio_grab *grab = g->grab;
+
+	if (grab->nr_spares < FILEMAP_GRAB_MAX)
+		grab->spares[grab->nr_spares++] = folio;
+	else
+		folio_put(folio);
+}
+
+static struct folio *take_frame(struct grab_state *g, unsigned int order)
+{
+	struct folio_grab *grab = g->grab;
+
+	for (unsigned int i = grab->nr_spares; i-- > 0;) {
+		struct folio *folio = grab->spares[i];
+
+		if (folio_order(folio) != order)
+			continue;
+		grab->spares[i] = grab->spares[--grab->nr_spares];
+		return folio;
+	}
+	return filemap_alloc_folio(g->gfp, order);
+}
+
+/* The largest order at @index that ends before @end. */
+static unsigned int piece_order(const struct grab_state *g, pgoff_t index,
+				pgoff_t nr)
+{
+	unsigned int order = g->max_order;
+
+	if (index)
+		order = min_t(unsigned int, order,
+			      (unsigned int)__builtin_ctzll(index));
+	order = min_t(unsigned int, order, 63 - (unsigned int)
+		      __builtin_clzll(nr));
+	return max_t(unsigned int, order, mapping_min_folio_order(g->mapping));
+}
+
+/*
+ * Frames for the absent range [@index, @last].  Short memory makes the pieces
+ * smaller, and then the plan shorter; halves keep what follows aligned.
+ *
+ * Return: false if the plan ends here.
+ */
+static bool plan_absent(struct grab_state *g, pgoff_t index, pgoff_t last,
+			unsigned int *entries)
+{
+	const unsigned int min_order = mapping_min_folio_order(g->mapping);
+
+	index = mapping_align_index(g->mapping, index);
+	while (*entries < FILEMAP_GRAB_MAX) {
+		unsigned int order = piece_order(g, index, last - index + 1 ?
+						 last - index + 1 : -1UL);
+		struct folio *folio = take_frame(g, order);
+
+		while (!folio && order > min_order)
+			folio = take_frame(g, g->max_order = --order);
+		if (!folio) {
+			g->no_memory = true;
+			return false;
+		}
+		g->pieces[g->nr_pieces++] = (struct piece){ index, folio };
+		++*entries;
+		if (last - index < 1UL << order)
+			return true;
+		index += 1UL << order;
+	}
+	return false;
+}
+
+/*
+ * The first folio from @index on, as [*base, *next): shadows are as good as
+ * nothing.
+ */
+static bool next_present(const struct grab_state *g, pgoff_t index,
+			 pgoff_t *base, pgoff_t *next)
+{
+	XA_STATE(xas, &g->mapping->i_pages, index);
+	pgoff_t nr = 0;
+	void *entry;
+
+	rcu_read_lock();
+	while ((entry = xas_find(&xas, g->last))) {
+		if (xas_retry(&xas, entry) || xa_is_value(entry))
+			continue;
+		nr = (pgoff_t)1 << xas_get_order(&xas);
+		break;
+	}
+	rcu_read_unlock();
+	*base = xas.xa_index & ~(nr - 1);
+	*next = *base + nr;
+	return entry;
+}
+
+/*
+ * Look at the range without a lock.  Entries that are present count against the
+ * batch as well.
+ */
+static void make_plan(struct grab_state *g)
+{
+	pgoff_t index = g->pos, base, next;
+	unsigned int entries = 0;
+
+	while (next_present(g, index, &base, &next)) {
+		if (base > index && !plan_absent(g, index, base - 1, &entries))
+			return;
+		if (++entries >= FILEMAP_GRAB_MAX || next - 1 >= g->last)
+			return;
+		index = next;
+	}
+	plan_absent(g, index, g->last, &entries);
+}
+
+/* Nodes for all that the plan will store, if there is memory. */
+static void provide_nodes(struct grab_state *g)
+{
+	pgoff_t last;
+
+	if (!g->nr_pieces)
+		return;
+	last = g->pieces[g->nr_pieces - 1].index;
+	xas_set(&g->xas, g->pieces[0].index);
+	(void)!xas_alloc_spares(&g->xas, xas_spares_for(&g->xas, last), g->gfp);
+}
+
+/* Nodes that are left over wait for the next call as well. */
+static void take_nodes(struct grab_state *g)
+{
+	g->xas.xa_spares = g->grab->nodes;
+	g->xas.xa_nr_spares = g->grab->nr_nodes;
+}
+
+static void keep_nodes(struct grab_state *g)
+{
+	g->grab->nodes = g->xas.xa_spares;
+	g->grab->nr_nodes = g->xas.xa_nr_spares;
+}
+
+static void drop_plan(struct grab_state *g)
+{
+	while (g->piece < g->nr_pieces)
+		keep_spare(g, g->pieces[g->piece++].folio);
+	g->piece = 0;
+	g->nr_pieces = 0;
+}
+
+/* ---- fill ------------------------------------------------------------ */
+
+static void cover(struct grab_state *g, struct folio *folio, bool created)
+{
+	struct folio_grab *grab = g->grab;
+
+	if (created)
+		grab->created |= (u64)1 << grab->nr;
+	grab->folios[grab->nr++] = folio;
+	g->pos = folio_next_index(folio);
+	g->done = g->pos - 1 >= g->last;
+}
+
+/* All but the store: the folio may be found as soon as that is done. */
+static void dress(struct grab_state *g, const struct piece *p)
+{
+	struct folio *folio = p->folio;
+
+	__folio_set_locked(folio);
+	if (g->fgp & FGP_ACCESSED)
+		folio_set_referenced(folio);
+	folio_ref_add(folio, (int)folio_nr_pages(folio));
+	WRITE_ONCE(folio->mapping, g->mapping);
+	folio->index = p->index;
+}
+
+static void undress(struct folio *folio)
+{
+	WRITE_ONCE(folio->mapping, NULL);
+	folio_clear_referenced(folio);
+	folio_put_refs(folio, (int)folio_nr_pages(folio));
+	folio_unlock(folio);
+}
+
+/* Single pages of the plan, one behind the other in one leaf. */
+static unsigned int run_length(const struct grab_state *g)
+{
+	const struct piece *p = &g->pieces[g->piece];
+	unsigned int room, nr;
+
+	room = min(g->nr_pieces - g->piece,
+		   XA_CHUNK_SIZE - (unsigned int)(p->index & XA_CHUNK_MASK));
+	for (nr = 0; nr < room; nr++)
+		if (p[nr].index != p->index + nr ||
+		    folio_order(p[nr].folio))
+			break;
+	return nr;
+}
+
+/*
+ * Store a run in one hold of the lock.  It stops at the first slot with
+ * anything in it.
+ *
+ * Return: how many were stored.
+ */
+static unsigned int store_run(struct grab_state *g, unsigned int nr)
+{
+	void *entries[FILEMAP_GRAB_MAX];
+	const struct piece *p = &g->pieces[g->piece];
+	unsigned int stored;
+
+	for (unsigned int i = 0; i < nr; i++) {
+		dress(g, &p[i]);
+		entries[i] = p[i].folio;
+	}
+	do {
+		xas_set(&g->xas, p->index);
+		xas_lock(&g->xas);
+		stored = xas_store_run(&g->xas, entries, nr);
+		if (stored)
+			filemap_account(g->mapping, stored);
+		xas_unlock(&g->xas);
+	} while (xas_error(&g->xas) == -ENOMEM && xas_nomem(&g->xas, g->gfp));
+	for (unsigned int i = stored; i < nr; i++)
+		undress(p[i].folio);
+	return stored;
+}
+
+/* A large folio, or one where a shadow is: as one alone is added. */
+static int store_one(struct grab_state *g)
+{
+	const struct piece *p = &g->pieces[g->piece];
+	int err;
+
+	__folio_set_locked(p->folio);
+	if (g->fgp & FGP_ACCESSED)
+		folio_set_referenced(p->folio);
+	err = __filemap_add_folio(g->mapping, p->folio, p->index, g->gfp, NULL);
+	if (err) {
+		folio_clear_referenced(p->folio);
+		folio_unlock(p->folio);
+		return err;
+	}
+	cover(g, p->folio, true);
+	g->piece++;
+	return 0;
+}
+
+/*
+ * Store the next piece, and if they are single pages those behind it.
+ *
+ * Return: 0; -EEXIST, a folio is there; -ENOMEM.
+ */
+static int store_pieces(struct grab_state *g)
+{
+	unsigned int nr = run_length(g), stored = 0;
+
+	/* Alone at index 0 it would be in the head. */
+	if (nr && g->pieces[g->piece].index)
+		stored = store_run(g, nr);
+	if (!stored)
+		return store_one(g);
+	while (stored--)
+		cover(g, g->pieces[g->piece++].folio, true);
+	return 0;
+}
+
+/* Take what is there already.  Return: as filemap_lock_found() */
+static int take_found(struct grab_state *g, struct folio *folio)
+{
+	int err = 0;
+
+	if (g->fgp & FGP_LOCK)
+		err = filemap_lock_found(g->mapping, folio, g->pos, g->fgp);
+	if (err)
+		return err;
+	/*
+	 * Without locks: a larger one came in place of those before, or what
+	 * was found is gone and its index with it.
+	 */
+	if (!folio_contains(folio, g->pos) ||
+	    (g->grab->nr && folio->index != g->pos)) {
+		if (g->fgp & FGP_LOCK)
+			folio_unlock(folio);
+		folio_put(folio);
+		return -ESTALE;
+	}
+	filemap_touch_found(folio, g->fgp);
+	cover(g, folio, false);
+	return 0;
+}
+
+/* Pieces whose place somebody else's folio has taken. */
+static void skip_pieces(struct grab_state *g)
+{
+	while (g->piece < g->nr_pieces &&
+	       mapping_align_index(g->mapping, g->pos) >
+	       g->pieces[g->piece].index)
+		keep_spare(g, g->pieces[g->piece++].folio);
+}
+
+static bool piece_is_next(const struct grab_state *g)
+{
+	return g->piece < g->nr_pieces && g->pieces[g->piece].index ==
+	       mapping_align_index(g->mapping, g->pos);
+}
+
+/*
+ * Cover the next index or more.
+ *
+ * Return: 0; -ENOENT, it is absent; -EAGAIN, it is locked; -ESTALE, it changes
+ * all the time; -EEXIST, a piece does not fit; -ENOMEM.
+ */
+static int fill_next(struct grab_state *g)
+{
+	struct folio *folio;
+	int err = -EEXIST;
+
+	skip_pieces(g);
+	if (piece_is_next(g))
+		err = store_pieces(g);
+	if (err != -EEXIST)
+		return err;
+	folio = filemap_get_entry(g->mapping, g->pos);
+	if (folio && !xa_is_value(folio))
+		return take_found(g, folio);
+	return piece_is_next(g) ? -EEXIST : -ENOENT;
+}
+
+/* ---- all of it ------------------------------------------------------- */
+
+static void finish(struct grab_state *g)
+{
+	struct folio_grab *grab = g->grab;
+
+	grab->next = g->pos ? g->pos : grab->nr ? (pgoff_t)-1 : 0;
+	for (unsigned int i = 0; i < grab->nr; i++) {
+		if (!(grab->created >> i & 1))
+			continue;
+		filemap_queue_new(g->mapping, grab->folios[i]);
+		if (g->fgp & FGP_FOR_MMAP)
+			folio_unlock(grab->folios[i]);
+	}
+}
+
+/*
+ * With nothing in hand all can begin anew: what is absent was not when it was
+ * looked at, or a large piece has met a small folio.
+ */
+static int grab_once(struct grab_state *g)
+{
+	int err = 0;
+
+	g->no_memory = false;
+	if (g->fgp & FGP_CREAT) {
+		make_plan(g);
+		provide_nodes(g);
+	}
+	if (g->no_memory && !g->nr_pieces)
+		err = -ENOMEM;
+	while (!g->done && g->grab->nr < FILEMAP_GRAB_MAX) {
+		int ret = fill_next(g);
+
+		if (!ret)
+			continue;
+		err = err && ret == -ENOENT ? err : ret;
+		break;
+	}
+	drop_plan(g);
+	return g->grab->nr ? 0 : err;
+}
+
+static bool worth_another_try(const struct grab_state *g, int err)
+{
+	return err == -EEXIST || err == -ESTALE ||
+	       (err == -ENOENT && (g->fgp & FGP_CREAT));
+}
+
+int filemap_grab_folios(struct address_space *mapping, pgoff_t start,
+			pgoff_t nr, fgf_t fgp, gfp_t gfp,
+			unsigned int max_order, struct folio_grab *grab)
+{
+	struct grab_state g = {
+		.mapping = mapping, .grab = grab, .pos = start,
+		.last = start + nr - 1, .fgp = fgp, .gfp = gfp,
+		.max_order = min_t(unsigned int, max_order,
+				   mapping_max_folio_order(mapping)),
+		.xas = XA_STATE_INIT(&mapping->i_pages, start, 0, 0),
+	};
+	int err;
+
+	grab->nr = 0;
+	grab->created = 0;
+	grab->next = start;
+	if (!nr || g.last < start)
+		return fail(-EINVAL, "%" PRIu64 " pages from %" PRIu64 " are "
+			    "no range", nr, start, 0);
+	if ((fgp & FGP_CREAT) && !(fgp & (FGP_LOCK | FGP_FOR_MMAP)))
+		g.fgp |= FGP_LOCK;
+	take_nodes(&g);
+	for (;; cond_resched()) {
+		err = grab_once(&g);
+		if (!worth_another_try(&g, err))
+			break;
+		/* A smaller piece fits sooner or later. */
+		if (err == -EEXIST &&
+		    g.max_order > mapping_min_folio_order(mapping))
+			g.max_order--;
+	}
+	finish(&g);
+	keep_nodes(&g);
+	if (err == -ENOMEM && (fgp & FGP_NOWAIT))
+		err = -EAGAIN;
+	return err ? fail(err, "nothing at index %" PRIu64, start, 0, 0) :
+		     (int)grab->nr;
+}

@@ -1,0 +1,508 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Claim: what is added is found from each index that it covers and nowhere
+ * else; a failed add leaves nothing behind; removing gives every reference back
+ * and leaves what it was told to leave; each flag does what it says.
+ *
+ * Source: semantics/filemap.md 1, 2, table C of 8.3
+ */
+#include "tests/filemap_test.h"
+
+#include "mm/filemap_internal.h"
+
+static void test_fm_C1(void **state)
+{
+	struct folio *folio;
+
+	(void)state;
+	cache_begin();
+	assert_int_equal(PTR_ERR(filemap_get_folio(&map, 5)), -ENOENT);
+	assert_int_equal(PTR_ERR(filemap_lock_folio(&map, 5)), -ENOENT);
+	folio = filemap_grab_folio(&map, 5);
+	assert_false(IS_ERR(folio));
+	assert_true(folio_test_locked(folio));
+	assert_true(folio_test_referenced(folio));
+	assert_false(folio_test_uptodate(folio));
+	assert_int_equal(folio_ref_count(folio), 3);
+	lru_add_drain_all(the_machine());
+	assert_int_equal(folio_ref_count(folio), 2);
+	assert_int_equal(map.nrpages, 1);
+	assert_ptr_equal(folio->mapping, &map);
+	assert_int_equal(folio->index, 5);
+	assert_int_equal(PTR_ERR(filemap_get_folio(&map, 4)), -ENOENT);
+	let_go(folio);
+	assert_ptr_equal(filemap_grab_folio(&map, 5), folio);
+	assert_true(folio_test_active(folio));
+	let_go(folio);
+	cache_end();
+}
+
+/* The half that waits is in tests/filemap_threads.c. */
+static void test_fm_C2(void **state)
+{
+	struct folio *folio;
+
+	(void)state;
+	cache_begin();
+	cache_add(3, 0);
+	folio = filemap_lock_folio(&map, 3);
+	lru_add_drain_all(the_machine());
+	assert_int_equal(PTR_ERR(__filemap_get_folio(&map, 3, FGP_LOCK |
+						     FGP_CREAT | FGP_NOWAIT,
+						     0)), -EAGAIN);
+	assert_int_equal(folio_ref_count(folio), 2);
+	let_go(folio);
+	cache_end();
+}
+
+static void test_fm_C4(void **state)
+{
+	struct folio *folio;
+	void *shadow = NULL;
+
+	(void)state;
+	cache_begin();
+	cache_shadow(7, 0, 42);
+	assert_ptr_equal(filemap_get_entry(&map, 7), xa_mk_value(42));
+	assert_int_equal(PTR_ERR(filemap_get_folio(&map, 7)), -ENOENT);
+	folio = filemap_alloc_folio(0, 0);
+	__folio_set_locked(folio);
+	assert_int_equal(__filemap_add_folio(&map, folio, 7, 0, &shadow), 0);
+	assert_ptr_equal(shadow, xa_mk_value(42));
+	assert_int_equal(map.nrpages, 1);
+	filemap_queue_new(&map, folio);
+	let_go(folio);
+	cache_end();
+}
+
+/* A folio smaller than the shadow splits it once; one as large replaces it. */
+static void test_fm_C5(void **state)
+{
+	static const unsigned int orders[] = { 0, 4, 9 };
+
+	(void)state;
+	cache_begin();
+	for (unsigned int i = 0; i < 3; i++) {
+		pgoff_t at = 512 + 48, base = at >> orders[i] << orders[i];
+
+		cache_shadow(512, 9, 9);
+		cache_add(base, orders[i]);
+		assert_valid(&t);
+		for (pgoff_t k = 512; k < 1024; k++) {
+			void *entry = xa_load(&map.i_pages, k);
+
+			if (k >= base && k < base + (1UL << orders[i]))
+				assert_false(xa_is_value(entry));
+			else
+				assert_ptr_equal(entry, xa_mk_value(9));
+		}
+		assert_null(xa_load(&map.i_pages, 511));
+		assert_null(xa_load(&map.i_pages, 1024));
+		cache_empty();
+	}
+	cache_end();
+}
+
+/* Smaller shadows below a large folio go; the last one is told. */
+static void test_shadows_below(void **state)
+{
+	struct folio *folio;
+	void *shadow;
+
+	(void)state;
+	cache_begin();
+	cache_shadow(64, 0, 1);
+	cache_shadow(66, 1, 2);
+	cache_shadow(100, 2, 3);
+	folio = filemap_alloc_folio(0, 6);
+	__folio_set_locked(folio);
+	assert_int_equal(__filemap_add_folio(&map, folio, 64, 0, &shadow), 0);
+	assert_ptr_equal(shadow, xa_mk_value(3));
+	assert_int_equal(map.nrpages, 64);
+	filemap_queue_new(&map, folio);
+	let_go(folio);
+	cache_end();
+}
+
+static void test_fm_C7(void **state)
+{
+	struct folio *folio, *other;
+
+	(void)state;
+	cache_begin();
+	other = cache_add(8 + 3, 0);
+	folio = __filemap_get_folio(&map, 8, FGP_LOCK | FGP_CREAT |
+				    fgf_set_order(PAGE_SIZE << 3), 0);
+	assert_false(IS_ERR(folio));
+	assert_int_equal(folio_order(folio), 1);
+	assert_int_equal(folio->index, 8);
+	assert_ptr_equal(xa_load(&map.i_pages, 11), other);
+	assert_null(xa_load(&map.i_pages, 10));
+	let_go(folio);
+	cache_end();
+}
+
+static void check_new_order(pgoff_t index, unsigned int hint,
+			    unsigned int expected)
+{
+	struct folio *folio = __filemap_get_folio(&map, index, FGP_LOCK |
+			FGP_CREAT | fgf_set_order(PAGE_SIZE << hint), 0);
+
+	assert_false(IS_ERR(folio));
+	assert_int_equal(folio_order(folio), expected);
+	assert_true(folio_contains(folio, index));
+	let_go(folio);
+}
+
+static void test_fm_C8(void **state)
+{
+	(void)state;
+	cache_begin();
+	check_new_order(6, 4, 1);
+	check_new_order(512, 11, 9);
+	cache_end();
+	cache_begin_orders(0, 0);
+	check_new_order(16, 4, 0);
+	cache_end();
+}
+
+static void test_fm_C9(void **state)
+{
+	struct folio *folio;
+
+	(void)state;
+	cache_begin_orders(2, 5);
+	current->fail_nth = 1;
+	assert_int_equal(PTR_ERR(filemap_grab_folio(&map, 7)), -ENOMEM);
+	assert_int_equal(current->fail_nth, 0);
+	assert_int_equal(map.nrpages, 0);
+	folio = filemap_grab_folio(&map, 7);
+	assert_false(IS_ERR(folio));
+	assert_int_equal(folio->index, 4);
+	assert_int_equal(folio_order(folio), 2);
+	let_go(folio);
+	cache_end();
+}
+
+/* Every allocation of an add over a larger shadow fails once. */
+static void test_fm_C10(void **state)
+{
+	struct folio *folio;
+	int err = -ENOMEM;
+	long n;
+
+	(void)state;
+	cache_begin();
+	cache_shadow(512, 9, 9);
+	folio = filemap_alloc_folio(0, 0);
+	for (n = 1; err; n++) {
+		current->fail_nth = n;
+		err = filemap_add_folio(&map, folio, 512 + 77, 0);
+		if (!err)
+			break;
+		current->fail_nth = 0;
+		assert_int_equal(err, -ENOMEM);
+		assert_null(folio->mapping);
+		assert_int_equal(folio->index, 512 + 77);
+		assert_false(folio_test_locked(folio));
+		assert_int_equal(folio_ref_count(folio), 1);
+		assert_int_equal(map.nrpages, 0);
+		assert_int_equal(xa_get_order(&map.i_pages, 600), 9);
+	}
+	current->fail_nth = 0;
+	/* Eight leaves. */
+	assert_int_equal(n, 9);
+	let_go(folio);
+	cache_end();
+}
+
+/* And every one of a grab, frame and nodes, far from anything. */
+static void test_fail_nth(void **state)
+{
+	struct folio *folio = ERR_PTR(-ENOMEM);
+	long n;
+
+	(void)state;
+	cache_begin();
+	for (n = 1; IS_ERR(folio); n++) {
+		current->fail_nth = n;
+		folio = __filemap_get_folio(&map, 1UL << 40, FGP_LOCK |
+					    FGP_CREAT | FGP_NOWAIT *
+					    (unsigned int)(n & 1), 0);
+		if (!IS_ERR(folio))
+			break;
+		assert_int_equal(PTR_ERR(folio), n & 1 ? -EAGAIN : -ENOMEM);
+		assert_true(xa_empty(&map.i_pages));
+		assert_int_equal(map.nrpages, 0);
+		assert_valid(&t);
+	}
+	current->fail_nth = 0;
+	assert_true(n > 5);
+	let_go(folio);
+	cache_end();
+}
+
+static void test_fm_C12(void **state)
+{
+	struct folio *folio;
+
+	(void)state;
+	cache_begin();
+	cache_add(64, 6);
+	folio = filemap_lock_folio(&map, 100);
+	filemap_remove_folio(folio);
+	assert_null(folio->mapping);
+	assert_int_equal(folio->index, 64);
+	assert_int_equal(folio_ref_count(folio), 1);
+	assert_true(xa_empty(&map.i_pages));
+	assert_int_equal(map.nrpages, 0);
+	let_go(folio);
+	cache_end();
+}
+
+static void test_exists(void **state)
+{
+	struct folio *small, *folio = NULL;
+
+	(void)state;
+	cache_begin();
+	small = cache_add(70, 0);
+	cache_add(256, 4);
+	folio = filemap_alloc_folio(0, 4);
+	assert_int_equal(filemap_add_folio(&map, folio, 64, 0), -EEXIST);
+	assert_int_equal(filemap_add_folio(&map, folio, 256, 0), -EEXIST);
+	assert_false(folio_test_locked(folio));
+	assert_int_equal(folio_ref_count(folio), 1);
+	assert_ptr_equal(xa_load(&map.i_pages, 70), small);
+	assert_int_equal(map.nrpages, 17);
+	folio_put(folio);
+	cache_end();
+}
+
+static struct folio *grab(pgoff_t index, fgf_t fgp)
+{
+	return __filemap_get_folio(&map, index, fgp, 0);
+}
+
+static void test_fm_C25(void **state)
+{
+	struct folio *folio;
+
+	(void)state;
+	cache_begin();
+	folio = grab(1, FGP_CREAT | FGP_FOR_MMAP);
+	assert_false(folio_test_locked(folio));
+	folio_put(folio);
+	folio = grab(1, FGP_CREAT | FGP_FOR_MMAP);
+	assert_false(folio_test_locked(folio));
+	folio_put(folio);
+	folio = grab(2, FGP_CREAT | FGP_LOCK | FGP_FOR_MMAP);
+	assert_false(folio_test_locked(folio));
+	folio_put(folio);
+	folio = grab(2, FGP_CREAT | FGP_LOCK | FGP_FOR_MMAP);
+	assert_true(folio_test_locked(folio));
+	let_go(folio);
+	folio = grab(2, FGP_CREAT);
+	assert_false(folio_test_locked(folio));
+	folio_put(folio);
+	cache_end();
+}
+
+static void test_fm_C13(void **state)
+{
+	struct folio_batch b;
+	pgoff_t start = 70;
+
+	(void)state;
+	cache_begin();
+	cache_add(64, 4);
+	cache_shadow(90, 0, 1);
+	for (pgoff_t i = 100; i < 140; i++)
+		cache_add(i, 0);
+	cache_add((pgoff_t)-1, 0);
+	folio_batch_init(&b);
+	assert_int_equal(filemap_get_folios(&map, &start, 200, &b), 31);
+	assert_int_equal(b.folios[0]->index, 64);
+	assert_int_equal(start, 130);
+	folio_batch_release(&b);
+	assert_int_equal(filemap_get_folios(&map, &start, 200, &b), 10);
+	assert_int_equal(start, 201);
+	folio_batch_release(&b);
+	assert_int_equal(filemap_get_folios(&map, &start, (pgoff_t)-1, &b), 1);
+	assert_int_equal(start, (pgoff_t)-1);
+	folio_batch_release(&b);
+	cache_end();
+}
+
+static unsigned int contig(pgoff_t *start, pgoff_t end)
+{
+	struct folio_batch b;
+	unsigned int nr;
+
+	folio_batch_init(&b);
+	nr = filemap_get_folios_contig(&map, start, end, &b);
+	folio_batch_release(&b);
+	return nr;
+}
+
+static void test_fm_C14(void **state)
+{
+	pgoff_t start = 3;
+
+	(void)state;
+	cache_begin();
+	cache_add(0, 2);
+	cache_add(4, 0);
+	cache_shadow(5, 0, 1);
+	cache_add(6, 0);
+	assert_int_equal(contig(&start, 100), 2);
+	assert_int_equal(start, 5);
+	assert_int_equal(contig(&start, 100), 0);
+	assert_int_equal(start, 5);
+	start = 6;
+	assert_int_equal(contig(&start, 100), 1);
+	assert_int_equal(start, 7);
+	cache_end();
+}
+
+/* THP at 0, pages 2 and 3 of it asked for: one folio, no sibling. */
+static void test_case_H2(void **state)
+{
+	struct folio_batch b;
+	pgoff_t start = 2;
+
+	(void)state;
+	cache_begin();
+	cache_add(0, 9);
+	folio_batch_init(&b);
+	assert_int_equal(filemap_get_folios_contig(&map, &start, 3, &b), 1);
+	assert_int_equal(b.folios[0]->index, 0);
+	folio_batch_release(&b);
+	cache_end();
+}
+
+static void test_fm_C15(void **state)
+{
+	struct folio *locked, *writeback;
+	pgoff_t indices[PAGEVEC_SIZE], start = 2;
+	struct folio_batch b;
+
+	(void)state;
+	cache_begin();
+	cache_add(0, 2);		/* begins before */
+	cache_shadow(4, 0, 1);
+	cache_add(5, 0);
+	cache_add(6, 0);
+	cache_add(7, 0);
+	cache_add(8, 2);
+	cache_add(16, 3);		/* ends behind */
+	locked = filemap_lock_folio(&map, 6);
+	writeback = filemap_get_folio(&map, 7);
+	folio_lock_nested(writeback, filemap_subclass(7));
+	folio_start_writeback(writeback);
+	folio_unlock(writeback);
+	folio_batch_init(&b);
+	assert_int_equal(find_lock_entries(&map, &start, 20, &b, indices), 3);
+	assert_ptr_equal(b.folios[0], xa_mk_value(1));
+	assert_int_equal(indices[1], 5);
+	assert_int_equal(indices[2], 8);
+	assert_int_equal(start, 12);
+	folio_unlock(b.folios[1]);
+	folio_unlock(b.folios[2]);
+	folio_batch_remove_exceptionals(&b);
+	assert_int_equal(b.nr, 2);
+	folio_batch_release(&b);
+	folio_end_writeback(writeback);
+	folio_put(writeback);
+	let_go(locked);
+	cache_end();
+}
+
+static void test_fm_C23(void **state)
+{
+	struct folio_batch b;
+
+	(void)state;
+	cache_begin();
+	cache_add(1, 0);
+	cache_add(2, 0);
+	cache_shadow(3, 0, 1);
+	cache_add(4, 2);
+	folio_batch_init(&b);
+	folio_batch_add(&b, filemap_lock_folio(&map, 1));
+	folio_batch_add(&b, __filemap_get_folio(&map, 6, FGP_LOCK |
+						FGP_NOWAIT, 0));
+	delete_from_page_cache_batch(&map, &b);
+	assert_int_equal(map.nrpages, 1);
+	assert_null(xa_load(&map.i_pages, 1));
+	assert_non_null(xa_load(&map.i_pages, 2));
+	assert_ptr_equal(xa_load(&map.i_pages, 3), xa_mk_value(1));
+	assert_null(xa_load(&map.i_pages, 7));
+	folio_unlock(b.folios[0]);
+	folio_unlock(b.folios[1]);
+	folio_batch_release(&b);
+	cache_end();
+}
+
+static bool marked(pgoff_t index, xa_mark_t mark)
+{
+	return xa_get_mark(&map.i_pages, index, mark);
+}
+
+static void test_marks(void **state)
+{
+	struct folio *folio;
+
+	(void)state;
+	cache_begin();
+	cache_add(64, 3);
+	folio = filemap_get_folio(&map, 70);
+	assert_true(folio_mark_dirty(folio));
+	assert_false(folio_mark_dirty(folio));
+	assert_true(marked(65, PAGECACHE_TAG_DIRTY));
+	tag_pages_for_writeback(&map, 0, 100);
+	assert_true(marked(65, PAGECACHE_TAG_TOWRITE));
+	folio_lock(folio);
+	assert_true(folio_clear_dirty_for_io(folio));
+	assert_true(marked(65, PAGECACHE_TAG_DIRTY));
+	folio_start_writeback(folio);
+	assert_false(marked(65, PAGECACHE_TAG_DIRTY));
+	assert_false(marked(65, PAGECACHE_TAG_TOWRITE));
+	assert_true(marked(65, PAGECACHE_TAG_WRITEBACK));
+	folio_unlock(folio);
+	folio_end_writeback(folio);
+	assert_false(marked(65, PAGECACHE_TAG_WRITEBACK));
+	folio_mark_dirty(folio);
+	folio_put(folio);
+	/* A shadow in its place has no marks. */
+	cache_empty();
+	cache_shadow(64, 3, 5);
+	cache_end();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_fm_C1),
+		cmocka_unit_test(test_fm_C2),
+		cmocka_unit_test(test_fm_C4),
+		cmocka_unit_test(test_fm_C5),
+		cmocka_unit_test(test_shadows_below),
+		cmocka_unit_test(test_fm_C7),
+		cmocka_unit_test(test_fm_C8),
+		cmocka_unit_test(test_fm_C9),
+		cmocka_unit_test(test_fm_C10),
+		cmocka_unit_test(test_fail_nth),
+		cmocka_unit_test(test_fm_C12),
+		cmocka_unit_test(test_fm_C13),
+		cmocka_unit_test(test_fm_C14),
+		cmocka_unit_test(test_case_H2),
+		cmocka_unit_test(test_fm_C15),
+		cmocka_unit_test(test_fm_C23),
+		cmocka_unit_test(test_fm_C25),
+		cmocka_unit_test(test_exists),
+		cmocka_unit_test(test_marks),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
