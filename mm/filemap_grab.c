@@ -265,6 +265,8 @@ static unsigned int run_length(const struct grab_state *g)
 
 	room = min(g->nr_pieces - g->piece,
 		   XA_CHUNK_SIZE - (unsigned int)(p->index & XA_CHUNK_MASK));
+	/* A large folio that was counted once may have been split since. */
+	room = min(room, FILEMAP_GRAB_MAX - g->grab->nr);
 	for (nr = 0; nr < room; nr++)
 		if (p[nr].index != p->index + nr ||
 		    folio_order(p[nr].folio))

@@ -184,6 +184,54 @@ static void test_fm_C9(void **state)
 	cache_end();
 }
 
+/* The shadow changes while nodes to split it are got. */
+static unsigned int new_order;
+static bool changed;
+
+static void *changing_zalloc(size_t bytes, gfp_t gfp)
+{
+	(void)gfp;
+	if (!changed) {
+		changed = true;
+		xa_erase(&map.i_pages, 512);
+		if (new_order)
+			cache_shadow(512, new_order, 10 + new_order);
+	}
+	return calloc(1, bytes);
+}
+
+static void test_fm_C6(void **state)
+{
+	xa_zalloc_fn zalloc;
+	struct folio *folio;
+	void *shadow;
+
+	(void)state;
+	cache_begin();
+	zalloc = map.i_pages.xa_zalloc;
+	for (new_order = 0; new_order <= 9; new_order++) {
+		cache_shadow(512, 9, 9);
+		folio = filemap_alloc_folio(0, 0);
+		__folio_set_locked(folio);
+		changed = false;
+		map.i_pages.xa_zalloc = changing_zalloc;
+		assert_int_equal(__filemap_add_folio(&map, folio, 512, 0,
+						     &shadow), 0);
+		map.i_pages.xa_zalloc = zalloc;
+		assert_true(changed);
+		assert_ptr_equal(shadow, new_order ?
+				 xa_mk_value(10 + new_order) : NULL);
+		assert_ptr_equal(xa_load(&map.i_pages, 512), folio);
+		assert_ptr_equal(xa_load(&map.i_pages, 513), shadow);
+		assert_null(xa_load(&map.i_pages, 512 + (1u << new_order)));
+		filemap_queue_new(&map, folio);
+		let_go(folio);
+		assert_valid(&t);
+		cache_empty();
+	}
+	cache_end();
+}
+
 /* Every allocation of an add over a larger shadow fails once. */
 static void test_fm_C10(void **state)
 {
@@ -488,6 +536,7 @@ int main(void)
 		cmocka_unit_test(test_fm_C4),
 		cmocka_unit_test(test_fm_C5),
 		cmocka_unit_test(test_shadows_below),
+		cmocka_unit_test(test_fm_C6),
 		cmocka_unit_test(test_fm_C7),
 		cmocka_unit_test(test_fm_C8),
 		cmocka_unit_test(test_fm_C9),

@@ -93,7 +93,7 @@ static inline void cache_shadow(pgoff_t index, unsigned int order,
 	struct folio *folio = cache_add(index, order);
 
 	folio_get(folio);
-	folio_lock(folio);
+	assert_true(folio_trylock(folio));
 	xa_lock(&map.i_pages);
 	__filemap_remove_folio(folio, xa_mk_value(value));
 	xa_unlock(&map.i_pages);

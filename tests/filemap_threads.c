@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Claim: threads that grab, look up and remove the same indices never find a
+ * Claim: threads that grab, look up, split and remove the same indices never find a
  * folio of another index, never wait for each other in a circle, and in the end
  * every page, reference and frame is accounted for; each sleeper is woken.
  *
- * Source: semantics/filemap.md 1.7, 6.2 (K5-K8, K13), C2, C3, C11, C28; [filemap-recheck]
+ * Source: semantics/filemap.md 1.7, 6.2 (K5-K8, K13), C2, C3, C11, C28;
+ *         cases.md H8; [filemap-recheck]
  */
 #include "tests/filemap_test.h"
 #include "tests/random.h"
 
 #include "mm/filemap_grab.h"
+#include "mm/folio_split.h"
 
 #include <pthread.h>
 
@@ -83,6 +85,20 @@ static void look_up(struct worker *w)
 	folio_put(folio);
 }
 
+/* case_H8: lookups meet a split */
+static void split_one(struct worker *w)
+{
+	struct folio *folio = filemap_lock_folio(&map,
+						 random_below(&w->rnd, SPAN));
+
+	if (IS_ERR(folio))
+		return;
+	if (folio_test_large(folio) &&
+	    !split_folio_to_order(folio, random_chance(&w->rnd, 30)))
+		BUG_ON(folio_order(folio) > 1);
+	let_go(folio);
+}
+
 static void *work(void *arg)
 {
 	struct machine *previous = machine_enter(the_machine());
@@ -97,8 +113,10 @@ static void *work(void *arg)
 			grab_one(w);
 		else if (w->kind == 2)
 			remove_some(w);
-		else
+		else if (w->kind == 3)
 			look_up(w);
+		else
+			split_one(w);
 	}
 	filemap_grab_end(&g);
 	machine_leave(previous);
@@ -114,14 +132,14 @@ static void sleep_ms(long ms)
 
 static void test_storm(void **state)
 {
-	static struct worker workers[6];
+	static struct worker workers[7];
 	struct random rnd;
 
 	(void)state;
 	random_init(&rnd);
 	cache_begin();
 	WRITE_ONCE(stop, false);
-	for (unsigned int i = 0; i < 6; i++) {
+	for (unsigned int i = 0; i < 7; i++) {
 		workers[i].kind = i < 2 ? 0 : i - 2;
 		workers[i].rnd.state = random_next(&rnd);
 		assert_int_equal(pthread_create(&workers[i].thread, NULL, work,
@@ -129,7 +147,7 @@ static void test_storm(void **state)
 	}
 	sleep_ms(1200);
 	WRITE_ONCE(stop, true);
-	for (unsigned int i = 0; i < 6; i++) {
+	for (unsigned int i = 0; i < 7; i++) {
 		pthread_join(workers[i].thread, NULL);
 		assert_true(workers[i].done > 10);
 	}
