@@ -115,16 +115,6 @@ struct fibre *fibre_create(void (*fn)(void *), void *arg)
 	return f;
 }
 
-void fibre_destroy(struct fibre *f)
-{
-	if (!f)
-		return;
-	if (f->stack)
-		munmap(f->stack, STACK_BYTES);
-	free(f->tls);
-	free(f);
-}
-
 void fibre_reset(struct fibre *f)
 {
 	memcpy(&f->where, &f->top, sizeof(f->where));

@@ -20,7 +20,6 @@ struct fibre;
  * Return: the fibre, or NULL for want of memory.
  */
 struct fibre *fibre_create(void (*fn)(void *), void *arg);
-void fibre_destroy(struct fibre *fibre);
 
 /* fibre_reset() - the next switch to it starts its function anew */
 void fibre_reset(struct fibre *fibre);

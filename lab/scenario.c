@@ -292,13 +292,23 @@ void race_next_fault(enum race_fault answer)
 
 /* ---- checking ------------------------------------------------------------ */
 
-u64 race_load(struct race *r, unsigned long page)
+static u64 load(struct pf_mm *mm, unsigned long page)
 {
 	u64 word;
 
-	if (pf_read(r->mm, race_at(page), &word, sizeof(word)) != sizeof(word))
+	if (pf_read(mm, race_at(page), &word, sizeof(word)) != sizeof(word))
 		return -1;
 	return word;
+}
+
+u64 race_load(struct race *r, unsigned long page)
+{
+	return load(r->mm, page);
+}
+
+u64 race_load_child(struct race *r, unsigned long page)
+{
+	return load(r->mms[0], page);
 }
 
 static u64 *word_of(const struct race_hold *hold, long i)

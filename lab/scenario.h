@@ -210,6 +210,8 @@ void race_next_fault(enum race_fault answer);
 
 /* race_load() - the first word of page @page through the tables; -1: none */
 u64 race_load(struct race *r, unsigned long page);
+/* race_load_child() - the same in r->mms[0] */
+u64 race_load_child(struct race *r, unsigned long page);
 /* race_peek() - the first word of the @i-th page of @hold, through its frame */
 u64 race_peek(const struct race_hold *hold, long i);
 void race_poke(const struct race_hold *hold, long i, u64 value);

@@ -25,29 +25,26 @@
 #define MOST_PASSES	10	/* on a busy host some things come late */
 #define MOST_ROUNDS	256	/* until lost frames are looked for */
 #define MOST_SPINS	2000	/* of a thread that waits for the next round */
-#define DELAYS		15	/* of up to 2^15 loops */
+#define DELAYS		22	/* of up to 2^22 loops: longer than a collapse */
 
 /*
- * Exits that no scenario can reach, and why: the engine does not make what they
- * need.  The last ones need a meeting so close that real threads may miss it
- * for a minute.
+ * Exits that no scenario has to reach, and why.  The last ones need a meeting so
+ * close that real threads may miss it for a minute.
  */
 static const char *const not_asked_for[NR_GUP_EXITS] = {
-	[GUP_SLOW_PMD_HINT] = "nobody makes NUMA hints",
-	[GUP_SLOW_PTE_HINT] = "nobody makes NUMA hints",
-	[GUP_SLOW_PTE_ABSENT] = "nothing migrates, nothing is swapped out",
+	[GUP_SLOW_PMD_HINT] = "no scenario asks to honour NUMA hints",
+	[GUP_SLOW_PTE_HINT] = "no scenario asks to honour NUMA hints",
 	[GUP_SLOW_PTE_NO_DESCRIPTOR] = "there are no raw frames",
-	[GUP_SLOW_PUD_UNSHARE] = "hugetlb pages are not shared",
+	[GUP_SLOW_PUD_UNSHARE] = "no scenario shares gigantic pages",
 	[GUP_SLOW_GRAB_FAILED] = "a mapped folio has a reference",
-	[GUP_FAST_F5_LONGTERM] = "no scenario has it",
 	[GUP_FAST_F7] = "no scenario has file memory",
-	[GUP_FAST_F8] = "no scenario forks",
-	[GUP_FAST_FORKING] = "no scenario forks",
-	[GUP_FAST_FORKED] = "no scenario forks",
+	[GUP_FAST_FORKING] = "close: see mutators_stress",
+	[GUP_FAST_FORKED] = "close: see mutators_stress",
 	[GUP_FAST_F5_MOVED] = "close: a folio of other size since the look",
 	[GUP_FAST_F5_FROZEN] = "close: freed since the look",
 	[GUP_FAST_F6_ENTRY] = "close: changed since the look",
 	[GUP_FAST_F6_TABLE] = "close: changed since the look",
+	[GUP_SLOW_PTE_ABSENT] = "close: while a folio is being split",
 	[GUP_SLOW_PTE_NO_TABLE] = "close: a leaf again since it was split",
 	[GUP_SLOW_PMD_GONE] = "close: between the look and the lock",
 	[GUP_SLOW_SIGNAL] = "close: between two walks",

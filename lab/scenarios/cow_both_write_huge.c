@@ -1,16 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "lab/scenario.h"
 
-static u64 child_load(struct race *r, unsigned long page)
-{
-	u64 word = -1;
-
-	if (pf_read(r->mms[0], race_at(page), &word, sizeof(word)) !=
-	    sizeof(word))
-		return -1;
-	return word;
-}
-
 static long child_store(struct race *r, unsigned long page, u64 word)
 {
 	return pf_write(r->mms[0], race_at(page), &word, sizeof(word));
@@ -35,8 +25,8 @@ static void child(struct race *r, struct race_hold *mine)
 
 static void check(struct race *r)
 {
-	race_check(race_load(r, 0) == 7 && child_load(r, 0) == 8);
-	race_check(race_load(r, 1) == 101 && child_load(r, 1) == 101);
+	race_check(race_load(r, 0) == 7 && race_load_child(r, 0) == 8);
+	race_check(race_load(r, 1) == 101 && race_load_child(r, 1) == 101);
 }
 
 SCENARIO(cow_both_write_huge,

@@ -1,16 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "lab/scenario.h"
 
-static u64 child_load(struct race *r, unsigned long page)
-{
-	u64 word = -1;
-
-	if (pf_read(r->mms[0], race_at(page), &word, sizeof(word)) !=
-	    sizeof(word))
-		return -1;
-	return word;
-}
-
 static void setup(struct race *r)
 {
 	race_setup_pages(r);
@@ -25,7 +15,7 @@ static void parent(struct race *r, struct race_hold *mine)
 /* Its reads are over when it lets go of the page. */
 static void child(struct race *r, struct race_hold *mine)
 {
-	r->note[0] = child_load(r, 0);
+	r->note[0] = race_load_child(r, 0);
 	race_check(!pf_munmap(r->mms[0], race_at(0), race_bytes(4)));
 	race_done(mine);
 }

@@ -1,16 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "lab/scenario.h"
 
-static u64 child_load(struct race *r, unsigned long page)
-{
-	u64 word = -1;
-
-	if (pf_read(r->mms[0], race_at(page), &word, sizeof(word)) !=
-	    sizeof(word))
-		return -1;
-	return word;
-}
-
 static long child_store(struct race *r, unsigned long page, u64 word)
 {
 	return pf_write(r->mms[0], race_at(page), &word, sizeof(word));
@@ -38,7 +28,7 @@ static void check(struct race *r)
 	race_check(r->hold[0].nr == 1);
 	race_check(race_values(&r->hold[0], 100, 0));
 	race_check(race_same(r, &r->hold[0], 0, 0));
-	race_check(child_load(r, 0) == 8);
+	race_check(race_load_child(r, 0) == 8);
 }
 
 SCENARIO(cow_unshare_vs_write,

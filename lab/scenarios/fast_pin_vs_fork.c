@@ -20,13 +20,8 @@ static void check(struct race *r)
 	race_check(h->nr == 2);
 	race_check(race_values(h, 100, 1));
 	race_check(race_all_same(r, h, 0));
-	for (unsigned long i = 0; i < 2; i++) {
-		u64 word = 0;
-
-		race_check(pf_read(r->mms[0], race_at(i), &word, sizeof(word)) ==
-			   sizeof(word));
-		race_check(word == 100 + i);
-	}
+	for (unsigned long i = 0; i < 2; i++)
+		race_check(race_load_child(r, i) == 100 + i);
 }
 
 SCENARIO(fast_pin_vs_fork,

@@ -1,16 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "lab/scenario.h"
 
-static u64 child_load(struct race *r, unsigned long page)
-{
-	u64 word = -1;
-
-	if (pf_read(r->mms[0], race_at(page), &word, sizeof(word)) !=
-	    sizeof(word))
-		return -1;
-	return word;
-}
-
 static void fork_first(struct race *r, struct race_hold *mine)
 {
 	race_check(!pf_mm_fork(r->mm, &r->mms[0]));
@@ -28,7 +18,7 @@ static void check(struct race *r)
 	struct race_hold empty = { 0 };
 
 	race_write(r, &empty, 0, 0, 7);
-	race_check(race_load(r, 0) == 7 && child_load(r, 0) == 100);
+	race_check(race_load(r, 0) == 7 && race_load_child(r, 0) == 100);
 	pf_mm_destroy(r->mms[0]);
 	r->mms[0] = NULL;
 }

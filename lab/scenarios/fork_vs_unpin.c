@@ -1,16 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "lab/scenario.h"
 
-static u64 child_load(struct race *r, unsigned long page)
-{
-	u64 word = -1;
-
-	if (pf_read(r->mms[0], race_at(page), &word, sizeof(word)) !=
-	    sizeof(word))
-		return -1;
-	return word;
-}
-
 static void setup(struct race *r)
 {
 	race_setup_pages(r);
@@ -34,9 +24,9 @@ static void check(struct race *r)
 {
 	struct race_hold empty = { 0 };
 
-	race_check(child_load(r, 0) == 100);
+	race_check(race_load_child(r, 0) == 100);
 	race_write(r, &empty, 0, 0, 7);
-	race_check(race_load(r, 0) == 7 && child_load(r, 0) == 100);
+	race_check(race_load(r, 0) == 7 && race_load_child(r, 0) == 100);
 }
 
 SCENARIO(fork_vs_unpin,

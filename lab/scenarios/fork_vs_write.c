@@ -1,20 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "lab/scenario.h"
 
-static u64 child_load(struct race *r, unsigned long page)
-{
-	u64 word = -1;
-
-	if (pf_read(r->mms[0], race_at(page), &word, sizeof(word)) !=
-	    sizeof(word))
-		return -1;
-	return word;
-}
-
 static void fork_it(struct race *r, struct race_hold *mine)
 {
 	race_check(!pf_mm_fork(r->mm, &r->mms[0]));
-	r->note[0] = child_load(r, 0);
+	r->note[0] = race_load_child(r, 0);
 	race_done(mine);
 }
 
@@ -26,7 +16,7 @@ static void store(struct race *r, struct race_hold *mine)
 static void check(struct race *r)
 {
 	race_check(r->note[0] == 100 || r->note[0] == 7);
-	race_check((long)child_load(r, 0) == r->note[0]);
+	race_check((long)race_load_child(r, 0) == r->note[0]);
 	race_check(race_load(r, 0) == 7);
 }
 

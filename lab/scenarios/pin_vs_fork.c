@@ -1,16 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "lab/scenario.h"
 
-static u64 child_load(struct race *r, unsigned long page)
-{
-	u64 word = -1;
-
-	if (pf_read(r->mms[0], race_at(page), &word, sizeof(word)) !=
-	    sizeof(word))
-		return -1;
-	return word;
-}
-
 static void pin(struct race *r, struct race_hold *mine)
 {
 	race_pin(r, mine, 0, 2, PINFOLD_FOLL_WRITE);
@@ -29,7 +19,7 @@ static void check(struct race *r)
 	race_check(h->nr == 2);
 	race_check(race_values(h, 100, 1));
 	race_check(race_all_same(r, h, 0));
-	race_check(child_load(r, 0) == 100 && child_load(r, 1) == 101);
+	race_check(race_load_child(r, 0) == 100 && race_load_child(r, 1) == 101);
 }
 
 SCENARIO(pin_vs_fork,
