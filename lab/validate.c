@@ -49,6 +49,7 @@ struct audit {
 	int64_t tables;
 	int64_t rss;
 	u64 reserved[NR_HSTATES];	/* of all address spaces' areas */
+	u64 charged[NR_MEM_CGROUPS];	/* pages of folios, by group */
 };
 
 static void __printf(3, 4) report(struct audit *a, enum mm_invariant nr,
@@ -724,6 +725,7 @@ static unsigned long check_folio(struct audit *a, struct folio *folio)
 		      "pfn %" PRIu64 " is no tail", folio_pfn(folio) + i);
 	if (tally_of(a, folio)->pooled)
 		return nr;
+	a->charged[min(folio->memcg_id, NR_MEM_CGROUPS - 1)] += (u64)nr;
 	check_counts(a, folio);
 	check_sharing(a, folio);
 	check_rmap(a, folio);
@@ -767,6 +769,16 @@ static void check_frames(struct audit *a)
 	}
 }
 
+static void check_charges(struct audit *a)
+{
+	for (unsigned int i = MEM_CGROUP_ROOT_ID + 1; i < NR_MEM_CGROUPS; i++)
+		CHECK(a, MM_CHARGES, (u64)atomic64_read(
+			&a->machine->memcgs[i].usage) == a->charged[i],
+		      "group %u: usage %" PRId64 ", %" PRIu64 " pages", i,
+		      atomic64_read(&a->machine->memcgs[i].usage),
+		      a->charged[i]);
+}
+
 int mm_validate(struct machine *machine, const struct mm_holds *holds)
 {
 	struct audit a = { .machine = machine, .holds = holds };
@@ -792,6 +804,7 @@ int mm_validate(struct machine *machine, const struct mm_holds *holds)
 			walk_mm(&a, mm);
 	check_reservations(&a);
 	check_frames(&a);
+	check_charges(&a);
 	free(a.tally);
 	machine_leave(previous);
 	return a.broken;

@@ -20,6 +20,7 @@
 
 #include "host/errtext.h"
 #include "mm/filemap_internal.h"
+#include "mm/memcontrol.h"
 #include "mm/swap.h"
 
 #include <errno.h>
@@ -208,14 +209,18 @@ void filemap_queue_new(struct address_space *mapping, struct folio *folio)
 int filemap_add_folio(struct address_space *mapping, struct folio *folio,
 		      pgoff_t index, gfp_t gfp)
 {
-	int err;
+	int err = mem_cgroup_charge(folio, gfp);
 
+	if (err)
+		return err;
 	__folio_set_locked(folio);
 	err = __filemap_add_folio(mapping, folio, index, gfp, NULL);
-	if (err)
-		folio_unlock(folio);
-	else
+	if (!err) {
 		filemap_queue_new(mapping, folio);
+		return 0;
+	}
+	mem_cgroup_uncharge(folio);
+	folio_unlock(folio);
 	return err;
 }
 

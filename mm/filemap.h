@@ -167,10 +167,11 @@ int __must_check __filemap_add_folio(struct address_space *mapping,
 /*
  * filemap_add_folio() - lock a new folio, add it, queue it for its LRU list
  *
- * Return: as __filemap_add_folio(); on failure the folio is not locked.
+ * The current memory group pays.
+ * Return: as __filemap_add_folio(), or try_charge(); on failure the folio is
+ * neither locked nor charged.
  * Source: mm/filemap.c:filemap_add_folio()
- * Differs: there are no memory groups to charge; folios of an unevictable
- *          mapping are on no list.
+ * Differs: folios of an unevictable mapping are on no list.
  */
 int __must_check filemap_add_folio(struct address_space *mapping,
 				   struct folio *folio, pgoff_t index,

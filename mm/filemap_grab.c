@@ -3,7 +3,8 @@
  * Finding or adding many folios of a range together.
  *
  *   scan     without locks: which indices are absent?
- *   provide  a frame for each absent piece, nodes for all; nothing is locked
+ *   provide  a frame for each absent piece, one charge and nodes for all;
+ *            nothing is locked
  *   fill     ascending: lock what is present, store runs of what is absent, one
  *            hold of xa_lock for a run of single pages in one leaf
  *   finish   LRU; new ones are unlocked where the caller wants that
@@ -15,7 +16,8 @@
  * 1. Sleeping for the lock of a folio, all that is locked is below it.
  * 2. What this has locked and put into the cache is never waited for by itself:
  *    with something in hand, what goes wrong ends the call with what there is.
- * 3. A frame is in the plan, in the cache, or spare.
+ * 3. A frame is in the plan, in the cache, or spare.  Those in the plan are paid
+ *    for, spare ones are not.
  *
  * Locks: folio lock, xa_lock; nothing is allocated under xa_lock.
  * Source: the design is its own; the contract is that of __filemap_get_folio()
@@ -25,6 +27,7 @@
 
 #include "host/errtext.h"
 #include "mm/filemap_internal.h"
+#include "mm/memcontrol.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -46,7 +49,9 @@ struct grab_state {
 	unsigned int piece;		/* pieces before it are used */
 	unsigned int nr_pieces;
 	bool done;			/* the last index is covered */
-	bool no_memory;			/* the plan ends for want of a frame */
+	bool no_memory;			/* the plan ends for want of it */
+	struct mem_cgroup *memcg;	/* who pays */
+	unsigned long charged;		/* pages, that no folio has yet */
 	struct xa_state xas;		/* its spare nodes */
 	struct piece pieces[FILEMAP_GRAB_MAX];
 };
@@ -190,6 +195,43 @@ static void make_plan(struct grab_state *g)
 	plan_absent(g, index, g->last, &entries);
 }
 
+static bool charge_pages(struct grab_state *g, unsigned long nr)
+{
+	if (try_charge(g->memcg, g->gfp, nr))
+		return false;
+	g->charged += nr;
+	return true;
+}
+
+/*
+ * Pay for the plan at once; if that is too much, for as many pieces as can be.
+ *
+ * Return: false if a large first piece is too much, and smaller ones may not be.
+ */
+static bool charge_plan(struct grab_state *g)
+{
+	unsigned long nr = 0;
+	unsigned int i;
+
+	for (i = 0; i < g->nr_pieces; i++)
+		nr += (unsigned long)folio_nr_pages(g->pieces[i].folio);
+	if (!nr || charge_pages(g, nr))
+		return true;
+	for (i = 0; i < g->nr_pieces; i++)
+		if (!charge_pages(g, (unsigned long)
+				  folio_nr_pages(g->pieces[i].folio)))
+			break;
+	nr = i ? 0 : folio_order(g->pieces[0].folio);
+	while (g->nr_pieces > i)
+		keep_spare(g, g->pieces[--g->nr_pieces].folio);
+	if (nr > mapping_min_folio_order(g->mapping)) {
+		g->max_order = (unsigned int)nr - 1;
+		return false;
+	}
+	g->no_memory = true;
+	return true;
+}
+
 /* Nodes for all that the plan will store, if there is memory. */
 static void provide_nodes(struct grab_state *g)
 {
@@ -221,6 +263,9 @@ static void drop_plan(struct grab_state *g)
 		keep_spare(g, g->pieces[g->piece++].folio);
 	g->piece = 0;
 	g->nr_pieces = 0;
+	if (g->charged)
+		mem_cgroup_cancel_charge(g->memcg, g->charged);
+	g->charged = 0;
 }
 
 /* ---- fill ------------------------------------------------------------ */
@@ -236,11 +281,25 @@ static void cover(struct grab_state *g, struct folio *folio, bool created)
 	g->done = g->pos - 1 >= g->last;
 }
 
+/* A charge of the plan's becomes the folio's. */
+static void commit_charge(struct grab_state *g, struct folio *folio)
+{
+	mem_cgroup_commit_charge(folio, g->memcg);
+	g->charged -= (unsigned long)folio_nr_pages(folio);
+}
+
+static void uncommit_charge(struct grab_state *g, struct folio *folio)
+{
+	mem_cgroup_uncommit_charge(folio);
+	g->charged += (unsigned long)folio_nr_pages(folio);
+}
+
 /* All but the store: the folio may be found as soon as that is done. */
 static void dress(struct grab_state *g, const struct piece *p)
 {
 	struct folio *folio = p->folio;
 
+	commit_charge(g, folio);
 	__folio_set_locked(folio);
 	if (g->fgp & FGP_ACCESSED)
 		folio_set_referenced(folio);
@@ -249,8 +308,9 @@ static void dress(struct grab_state *g, const struct piece *p)
 	folio->index = p->index;
 }
 
-static void undress(struct folio *folio)
+static void undress(struct grab_state *g, struct folio *folio)
 {
+	uncommit_charge(g, folio);
 	WRITE_ONCE(folio->mapping, NULL);
 	folio_clear_referenced(folio);
 	folio_put_refs(folio, (int)folio_nr_pages(folio));
@@ -299,7 +359,7 @@ static unsigned int store_run(struct grab_state *g, unsigned int nr)
 		xas_unlock(&g->xas);
 	} while (xas_error(&g->xas) == -ENOMEM && xas_nomem(&g->xas, g->gfp));
 	for (unsigned int i = stored; i < nr; i++)
-		undress(p[i].folio);
+		undress(g, p[i].folio);
 	return stored;
 }
 
@@ -309,11 +369,13 @@ static int store_one(struct grab_state *g)
 	const struct piece *p = &g->pieces[g->piece];
 	int err;
 
+	commit_charge(g, p->folio);
 	__folio_set_locked(p->folio);
 	if (g->fgp & FGP_ACCESSED)
 		folio_set_referenced(p->folio);
 	err = __filemap_add_folio(g->mapping, p->folio, p->index, g->gfp, NULL);
 	if (err) {
+		uncommit_charge(g, p->folio);
 		folio_clear_referenced(p->folio);
 		folio_unlock(p->folio);
 		return err;
@@ -430,7 +492,9 @@ static int grab_once(struct grab_state *g)
 
 	g->no_memory = false;
 	if (g->fgp & FGP_CREAT) {
-		make_plan(g);
+		do {
+			make_plan(g);
+		} while (!charge_plan(g));
 		provide_nodes(g);
 	}
 	if (g->no_memory && !g->nr_pieces)
@@ -462,6 +526,7 @@ int filemap_grab_folios(struct address_space *mapping, pgoff_t start,
 		.last = start + nr - 1, .fgp = fgp, .gfp = gfp,
 		.max_order = min_t(unsigned int, max_order,
 				   mapping_max_folio_order(mapping)),
+		.memcg = get_mem_cgroup_from_current(),
 		.xas = XA_STATE_INIT(&mapping->i_pages, start, 0, 0),
 	};
 	int err;

@@ -55,7 +55,7 @@ void filemap_grab_end(struct folio_grab *grab);
  * with FGP_LOCK, but for new ones with FGP_FOR_MMAP.
  *
  * Return: how many folios, which may cover less than @nr pages.  If none:
- * -ENOMEM, or -EAGAIN with FGP_NOWAIT; -EAGAIN, the first one is locked;
+ * -ENOMEM, also for want of a charge, or -EAGAIN with FGP_NOWAIT; -EAGAIN, the first one is locked;
  * -ENOENT, nothing is there, without FGP_CREAT; -EINVAL, @nr is 0 or the range
  * wraps.
  * Owner: nothing is held beyond @grab->next but spare folios, until

@@ -8,6 +8,7 @@
 
 #include "mm/gfp.h"
 #include "mm/hugetlb.h"
+#include "mm/memcontrol.h"
 #include "mm/swap.h"
 #include "mm/swapops.h"
 
@@ -98,6 +99,7 @@ void __folio_put(struct folio *folio)
 		return;
 	}
 	folio_del_lru(folio);
+	mem_cgroup_uncharge(folio);
 	free_folio_frames(folio);
 }
 

@@ -260,6 +260,7 @@ static struct folio *make_part(struct folio *folio, unsigned long first,
 	WRITE_ONCE(part->mapping, folio->mapping);
 	part->index = folio->index + first;
 	part->private = 0;
+	part->memcg_id = folio->memcg_id;
 	atomic_set(&part->_mapcount, 0);
 	atomic_set(&part->_pincount, 0);
 	__folio_set_locked(part);

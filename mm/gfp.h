@@ -18,9 +18,15 @@ typedef unsigned int gfp_t;
 #define __GFP_ZERO	0x02u	/* zero the bytes */
 #define __GFP_COMP	0x04u	/* make a folio of it */
 #define __GFP_NOWARN	0x08u
-#define GFP_KERNEL	0u
-#define GFP_USER	0u
-#define GFP_HIGHUSER_MOVABLE	__GFP_MOVABLE
+#define __GFP_DIRECT_RECLAIM 0x10u /* the caller may sleep and free memory */
+#define __GFP_FS	0x20u	/* and for that enter file systems */
+#define __GFP_NORETRY	0x40u	/* but once only */
+#define __GFP_WRITE	0x80u	/* the page cache: it will be written */
+#define GFP_NOWAIT	0u
+#define GFP_NOFS	__GFP_DIRECT_RECLAIM
+#define GFP_KERNEL	(__GFP_DIRECT_RECLAIM | __GFP_FS)
+#define GFP_USER	GFP_KERNEL
+#define GFP_HIGHUSER_MOVABLE	(GFP_USER | __GFP_MOVABLE)
 #define GFP_TRANSHUGE_LIGHT	(__GFP_MOVABLE | __GFP_COMP | __GFP_NOWARN)
 
 /*

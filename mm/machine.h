@@ -66,6 +66,19 @@ enum lru_list {
 	NR_LRU_LISTS,
 };
 
+/*
+ * A memory group, mm/memcontrol.h; in the machine for good, so that an id is
+ * enough to find it.
+ */
+#define NR_MEM_CGROUPS	64
+#define MEM_CGROUP_ROOT_ID 1		/* 0 is nobody's */
+
+struct mem_cgroup {
+	atomic64_t usage;		/* (A) pages; not of the root */
+	unsigned long max;		/* (A) pages */
+	bool online;			/* (A) machine->lock to write */
+};
+
 struct free_area {
 	struct list_head free_list[MIGRATE_TYPES];
 	unsigned long nr_free;		/* blocks of this order, all types */
@@ -128,6 +141,7 @@ struct machine {
 	struct list_head mm_list;
 	struct list_head mapping_list;	/* page caches; lock */
 	atomic64_t nr_file_pages;	/* in them */
+	struct mem_cgroup memcgs[NR_MEM_CGROUPS]; /* by id */
 	struct cpu_slot cpus[MAX_CPUS];
 };
 

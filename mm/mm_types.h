@@ -21,6 +21,7 @@
 #include <bsd/sys/tree.h>
 
 struct machine;
+struct mem_cgroup;
 struct mm_struct;
 struct vm_area_struct;
 struct address_space;
@@ -61,6 +62,7 @@ struct page {
 	atomic_t _pincount;	/* pins of a large folio */
 	u8 order;		/* free block or head: log2 of its frames */
 	u8 migratetype;		/* (Z) free block: the list it is on */
+	u16 memcg_id;		/* folio: who has paid for it; 0: nobody */
 };
 
 /*
@@ -83,6 +85,7 @@ struct folio {
 			atomic_t _pincount;
 			u8 order;
 			u8 migratetype;
+			u16 memcg_id;
 		};
 		struct page page;
 	};

@@ -302,6 +302,7 @@ static void prep_page(struct page *p, unsigned long head)
 	atomic_set(&p->_pincount, 0);
 	WRITE_ONCE(p->order, 0);
 	p->migratetype = 0;
+	p->memcg_id = 0;
 }
 
 static void prep_new_block(struct page *page, unsigned int order, gfp_t gfp)
