@@ -23,8 +23,10 @@ enum lock_rank {
 	RANK_INVALIDATE, /* mapping->invalidate_lock: what is in it may go */
 	RANK_FOLIO,	/* folio lock bit: mapping and index of a folio */
 	RANK_ANON_VMA,	/* anon_vma->rwsem: areas that may map its folios */
+	/* spin locks, from here on */
 	RANK_PTL,	/* page-table lock: the entries of one table */
 	RANK_XA,	/* xarray->xa_lock: an index, its nodes and marks */
+	RANK_SHADOW,	/* workingset.lock: nodes with nothing but shadows */
 	RANK_USERFAULT,	/* userfaultfd_ctx->lock: who waits for a handler */
 	RANK_HUGETLB,	/* hstate->lock: a pool of huge pages */
 	RANK_LRU,	/* zone->lru_lock: LRU lists and their flags */
@@ -51,6 +53,8 @@ void lockrank_release(const void *lock, enum lock_rank rank,
 /* lockrank_held() - does the calling thread hold a lock of @rank? */
 bool lockrank_held(enum lock_rank rank);
 bool lockrank_held_any(void);
+/* lockrank_held_spin() - or a lock that is not slept for? */
+bool lockrank_held_spin(void);
 #else
 static inline void lockrank_acquire(const void *lock __maybe_unused,
 				    enum lock_rank rank __maybe_unused,
@@ -71,6 +75,10 @@ static inline bool lockrank_held(enum lock_rank rank __maybe_unused)
 	return false;
 }
 static inline bool lockrank_held_any(void)
+{
+	return false;
+}
+static inline bool lockrank_held_spin(void)
 {
 	return false;
 }

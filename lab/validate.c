@@ -50,6 +50,7 @@ struct audit {
 	int64_t rss;
 	u64 reserved[NR_HSTATES];	/* of all address spaces' areas */
 	u64 charged[NR_MEM_CGROUPS];	/* pages of folios, by group */
+	u64 listed[NR_MEM_CGROUPS][NR_LRU_LISTS]; /* those on LRU lists */
 };
 
 static void __printf(3, 4) report(struct audit *a, enum mm_invariant nr,
@@ -119,7 +120,8 @@ static void check_locks(struct audit *a)
 	struct machine *m = a->machine;
 	struct mm_struct *mm;
 
-	CHECK(a, MM_LOCKED, !m->lock.word, "the machine is locked");
+	CHECK(a, MM_LOCKED, !m->lock.word && !m->workingset.lock.word,
+	      "the machine is locked");
 	for (unsigned int z = 0; z < MAX_NR_ZONES; z++)
 		CHECK(a, MM_LOCKED, !m->zones[z].lock.word &&
 		      !m->zones[z].lru_lock.word && !m->zones[z].nr_isolated,
@@ -152,6 +154,8 @@ static void tally_lru_list(struct audit *a, struct zone *zone,
 
 		tally_of(a, folio)->listed++;
 		nr += folio_nr_pages(folio);
+		a->listed[folio->memcg_id % NR_MEM_CGROUPS][list] +=
+			(u64)folio_nr_pages(folio);
 		CHECK(a, MM_LRU, its + folio_test_active(folio) == list &&
 		      page_zone(&folio->page) == zone, "pfn %" PRIu64
 		      " is on LRU list %d", folio_pfn(folio), list);
@@ -725,7 +729,7 @@ static unsigned long check_folio(struct audit *a, struct folio *folio)
 		      "pfn %" PRIu64 " is no tail", folio_pfn(folio) + i);
 	if (tally_of(a, folio)->pooled)
 		return nr;
-	a->charged[min(folio->memcg_id, NR_MEM_CGROUPS - 1)] += (u64)nr;
+	a->charged[folio->memcg_id % NR_MEM_CGROUPS] += (u64)nr;
 	check_counts(a, folio);
 	check_sharing(a, folio);
 	check_rmap(a, folio);
@@ -769,14 +773,25 @@ static void check_frames(struct audit *a)
 	}
 }
 
-static void check_charges(struct audit *a)
+static void check_group(struct audit *a, unsigned int id)
 {
-	for (unsigned int i = MEM_CGROUP_ROOT_ID + 1; i < NR_MEM_CGROUPS; i++)
-		CHECK(a, MM_CHARGES, (u64)atomic64_read(
-			&a->machine->memcgs[i].usage) == a->charged[i],
-		      "group %u: usage %" PRId64 ", %" PRIu64 " pages", i,
-		      atomic64_read(&a->machine->memcgs[i].usage),
-		      a->charged[i]);
+	const struct mem_cgroup *memcg = &a->machine->memcgs[id];
+	u64 usage = (u64)atomic64_read(&memcg->usage);
+
+	CHECK(a, MM_CHARGES, usage == a->charged[id], "group %u: usage %" PRIu64
+	      ", %" PRIu64 " pages", id, usage, a->charged[id]);
+	for (int list = 0; list < NR_LRU_LISTS; list++)
+		CHECK(a, MM_LRU, (u64)atomic64_read(&memcg->nr_lru[list]) ==
+		      a->listed[id][list], "group %u: %" PRIu64 " pages on LRU "
+		      "list %d", id, a->listed[id][list], list);
+}
+
+/* The root's are not counted. */
+static void check_groups(struct audit *a)
+{
+	for (unsigned int id = MEM_CGROUP_ROOT_ID + 1; id < NR_MEM_CGROUPS;
+	     id++)
+		check_group(a, id);
 }
 
 int mm_validate(struct machine *machine, const struct mm_holds *holds)
@@ -804,7 +819,7 @@ int mm_validate(struct machine *machine, const struct mm_holds *holds)
 			walk_mm(&a, mm);
 	check_reservations(&a);
 	check_frames(&a);
-	check_charges(&a);
+	check_groups(&a);
 	free(a.tally);
 	machine_leave(previous);
 	return a.broken;

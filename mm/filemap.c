@@ -14,7 +14,6 @@
  * Locks: folio lock, xa_lock; nothing is allocated under xa_lock.
  *
  * Source: mm/filemap.c
- * Differs: a value is a shadow, always; nothing keeps swap entries here yet.
  */
 #include "mm/filemap.h"
 
@@ -22,6 +21,7 @@
 #include "mm/filemap_internal.h"
 #include "mm/memcontrol.h"
 #include "mm/swap.h"
+#include "mm/workingset.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -41,6 +41,7 @@ void mapping_init(struct address_space *mapping, struct machine *machine)
 		.gfp_mask = GFP_HIGHUSER_MOVABLE,
 	};
 	xa_init_zalloc(&mapping->i_pages, node_zalloc);
+	mapping->i_pages.xa_update = workingset_update_node;
 	init_rwsem(&mapping->invalidate_lock, RANK_INVALIDATE);
 	spin_lock(&machine->lock);
 	list_add_tail(&mapping->machine_list, &machine->mapping_list);
@@ -89,7 +90,8 @@ struct shadow {
  * What is where the cursor stores: a folio, which is in the way; or shadows, of
  * which the last one counts.  A larger one is alone.
  */
-static int find_shadow(struct xa_state *xas, struct shadow *found)
+static int find_shadow(const struct address_space *mapping,
+		       struct xa_state *xas, struct shadow *found)
 {
 	void *entry;
 
@@ -97,6 +99,8 @@ static int find_shadow(struct xa_state *xas, struct shadow *found)
 	xas_for_each_conflict(xas, entry) {
 		if (!xa_is_value(entry))
 			return -EEXIST;
+		if (mapping_keeps_values(mapping))
+			return -EINVAL;
 		if (!found->entry)
 			found->order = xas_get_order(xas);
 		found->entry = entry;
@@ -115,7 +119,7 @@ static enum add_result add_locked(struct address_space *mapping,
 				  struct xa_state *xas, struct folio *folio,
 				  struct shadow *ready, struct shadow *found)
 {
-	int err = find_shadow(xas, found);
+	int err = find_shadow(mapping, xas, found);
 
 	if (err) {
 		xas_set_err(xas, err);
@@ -175,7 +179,6 @@ static int store_folio(struct address_space *mapping, struct folio *folio,
 int __filemap_add_folio(struct address_space *mapping, struct folio *folio,
 			pgoff_t index, gfp_t gfp, void **shadowp)
 {
-	const long nr = folio_nr_pages(folio);
 	struct shadow found;
 	int err;
 
@@ -183,40 +186,41 @@ int __filemap_add_folio(struct address_space *mapping, struct folio *folio,
 	VM_BUG_ON_FOLIO(folio_test_swapbacked(folio), folio);
 	VM_BUG_ON_FOLIO(folio_order(folio) < mapping_min_folio_order(mapping),
 			folio);
-	VM_BUG_ON_FOLIO(index & (pgoff_t)(nr - 1), folio);
-	folio_ref_add(folio, (int)nr);
-	WRITE_ONCE(folio->mapping, mapping);
-	folio->index = index;
+	VM_BUG_ON_FOLIO(index & (pgoff_t)(folio_nr_pages(folio) - 1), folio);
+	filemap_set_mapping(mapping, folio, index);
 	err = store_folio(mapping, folio, index, gfp, &found);
 	if (err) {
-		WRITE_ONCE(folio->mapping, NULL);
-		folio_put_refs(folio, (int)nr);
-		return fail(err, "index %" PRIu64 " has a folio, or no memory "
-			    "for a node", index, 0, 0);
+		filemap_clear_mapping(folio);
+		return fail(err, "index %" PRIu64 " has a folio or a value, or "
+			    "no memory for a node", index, 0, 0);
 	}
 	if (shadowp)
 		*shadowp = found.entry;
 	return 0;
 }
 
-void filemap_queue_new(struct address_space *mapping, struct folio *folio)
+void filemap_queue_new(struct folio *folio, void *shadow, gfp_t gfp)
 {
-	VM_BUG_ON_FOLIO(folio_test_active(folio), folio);
-	if (!mapping_unevictable(mapping))
-		folio_add_lru(folio);
+	if (folio_test_unevictable(folio))
+		return;
+	/* What is written anew says nothing about what should be kept. */
+	if (shadow && !(gfp & __GFP_WRITE))
+		workingset_refault(folio, shadow);
+	folio_add_lru(folio);
 }
 
 int filemap_add_folio(struct address_space *mapping, struct folio *folio,
 		      pgoff_t index, gfp_t gfp)
 {
 	int err = mem_cgroup_charge(folio, gfp);
+	void *shadow = NULL;
 
 	if (err)
 		return err;
 	__folio_set_locked(folio);
-	err = __filemap_add_folio(mapping, folio, index, gfp, NULL);
+	err = __filemap_add_folio(mapping, folio, index, gfp, &shadow);
 	if (!err) {
-		filemap_queue_new(mapping, folio);
+		filemap_queue_new(folio, shadow, gfp);
 		return 0;
 	}
 	mem_cgroup_uncharge(folio);
@@ -351,8 +355,12 @@ static struct folio *add_new_folio(struct address_space *mapping,
 
 	index = mapping_align_index(mapping, index);
 	for (order = new_order(mapping, index, fgp);; order--) {
-		struct folio *folio = filemap_alloc_folio(gfp, order);
+		struct folio *folio;
 		int err = -ENOMEM;
+
+		folio = filemap_alloc_folio(order > min_order ?
+					    gfp | FILEMAP_GFP_LARGE : gfp,
+					    order);
 
 		if (folio) {
 			if (fgp & FGP_ACCESSED)
@@ -373,11 +381,10 @@ static struct folio *create_folio(struct address_space *mapping, pgoff_t index,
 {
 	struct folio *folio;
 
-	if (fgp & FGP_NOWAIT)
-		gfp |= __GFP_NOWARN;
 	/* As locked it comes. */
 	WARN_ON_ONCE(!(fgp & (FGP_LOCK | FGP_FOR_MMAP)));
-	folio = add_new_folio(mapping, index, fgp, gfp);
+	folio = add_new_folio(mapping, index, fgp,
+			      filemap_gfp(mapping, fgp, gfp));
 	if (IS_ERR(folio)) {
 		if (PTR_ERR(folio) == -ENOMEM && (fgp & FGP_NOWAIT))
 			return ERR_PTR(-EAGAIN);

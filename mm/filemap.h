@@ -3,7 +3,8 @@
  * The page cache: the folios of a file, by index.
  *
  * A slot of mapping->i_pages holds nothing, a folio, which all indices that it
- * covers resolve to, or a value, the shadow of a folio that was evicted.
+ * covers resolve to, or a value: the shadow of a folio that was evicted, or what
+ * the owner keeps there (AS_KEEP_VALUES).
  *
  * Invariants; lab/validate.c counts them again
  * 1. nrpages is the number of pages of the folios in i_pages.
@@ -13,6 +14,8 @@
  * 3. A folio's index is aligned to its size, which is its entry's.
  * 4. The cache has one reference for each page of a folio (inv_O2).
  * 5. Marks are on folios only.
+ * 6. A node of i_pages is on the machine's list of shadow nodes if it has entries
+ *    and all are shadows.
  *
  * Locks: mmap_lock, invalidate_lock, folio lock, xa_lock.  Two folios of one
  * mapping are locked in ascending order.
@@ -53,6 +56,7 @@ enum mapping_flags {
 	AS_EXITING = 4,		/* final truncate has begun */
 	AS_STABLE_WRITES = 7,	/* no stores while under writeback */
 	AS_INACCESSIBLE = 8,	/* nobody but the owner's guest sees the bytes */
+	AS_KEEP_VALUES = 9,	/* values are the owner's, no shadows */
 	AS_FOLIO_ORDER_MIN = 16,
 	AS_FOLIO_ORDER_MAX = 21,
 };
@@ -83,6 +87,38 @@ static inline bool mapping_stable_writes(const struct address_space *mapping)
 static inline bool mapping_inaccessible(const struct address_space *mapping)
 {
 	return test_bit(AS_INACCESSIBLE, &mapping->flags);
+}
+
+/* mapping_keeps_values() - no folio is added in place of a value */
+static inline bool mapping_keeps_values(const struct address_space *mapping)
+{
+	return test_bit(AS_KEEP_VALUES, &mapping->flags);
+}
+
+/*
+ * mapping_set_keep_values() - values are where the owner has put the bytes, such
+ * as in swap space
+ *
+ * Context: nobody else sees the mapping yet.
+ */
+static inline void mapping_set_keep_values(struct address_space *mapping)
+{
+	set_bit(AS_KEEP_VALUES, &mapping->flags);
+	mapping->i_pages.xa_update = NULL;
+}
+
+/* mapping_can_writeback() - are there bytes elsewhere that a store makes old? */
+static inline bool mapping_can_writeback(const struct address_space *mapping)
+{
+	return !mapping_unevictable(mapping) && !mapping_keeps_values(mapping);
+}
+
+/* mapping_shrinkable() - is no node left, so that no list knows of its shadow? */
+static inline bool mapping_shrinkable(const struct address_space *mapping)
+{
+	void *head = READ_ONCE(mapping->i_pages.xa_head);
+
+	return !head || xa_is_value(head);
 }
 
 /* Inaccessible folios are never mapped, so nothing ever finds them old. */
@@ -155,8 +191,8 @@ static inline int filemap_subclass(pgoff_t index)
  * @shadowp: what the evicted folio left there, or NULL; NULL: do not tell
  *
  * Context: the folio is locked, nobody else has it; takes xa_lock.
- * Return: 0; -EEXIST; -ENOMEM, a node of the index.  On failure the folio has no
- * mapping, and a new index.
+ * Return: 0; -EEXIST; -ENOMEM, a node of the index; -EINVAL, a value that the
+ * mapping keeps.  On failure the folio has no mapping, and a new index.
  * Owner: the cache takes references of its own.
  * Source: mm/filemap.c:__filemap_add_folio()
  */
@@ -233,7 +269,8 @@ static inline fgf_t fgf_set_order(size_t bytes)
 /*
  * __filemap_get_folio() - find a folio, or add one
  *
- * Return: the folio, with a reference; or ERR_PTR: -ENOENT, -EAGAIN, -ENOMEM.
+ * Return: the folio, with a reference; or ERR_PTR: -ENOENT, -EAGAIN, -ENOMEM,
+ * and -EINVAL for a value that the mapping keeps.
  * Source: mm/filemap.c:__filemap_get_folio()
  */
 struct folio *__filemap_get_folio(struct address_space *mapping, pgoff_t index,

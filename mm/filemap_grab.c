@@ -52,6 +52,8 @@ struct grab_state {
 	bool no_memory;			/* the plan ends for want of it */
 	struct mem_cgroup *memcg;	/* who pays */
 	unsigned long charged;		/* pages, that no folio has yet */
+	u64 shadowed;			/* bit i: folio i is where a shadow was */
+	void *shadows[FILEMAP_GRAB_MAX];
 	struct xa_state xas;		/* its spare nodes */
 	struct piece pieces[FILEMAP_GRAB_MAX];
 };
@@ -103,7 +105,8 @@ static struct folio *take_frame(struct grab_state *g, unsigned int order)
 		grab->spares[i] = grab->spares[--grab->nr_spares];
 		return folio;
 	}
-	return filemap_alloc_folio(g->gfp, order);
+	return filemap_alloc_folio(order > mapping_min_folio_order(g->mapping) ?
+				   g->gfp | FILEMAP_GFP_LARGE : g->gfp, order);
 }
 
 /* The largest order at @index that ends before @end. */
@@ -153,8 +156,8 @@ static bool plan_absent(struct grab_state *g, pgoff_t index, pgoff_t last,
 }
 
 /*
- * The first folio from @index on, as [*base, *next): shadows are as good as
- * nothing.
+ * The first folio, or value that is kept, from @index on, as [*base, *next):
+ * shadows are as good as nothing.
  */
 static bool next_present(const struct grab_state *g, pgoff_t index,
 			 pgoff_t *base, pgoff_t *next)
@@ -165,7 +168,8 @@ static bool next_present(const struct grab_state *g, pgoff_t index,
 
 	rcu_read_lock();
 	while ((entry = xas_find(&xas, g->last))) {
-		if (xas_retry(&xas, entry) || xa_is_value(entry))
+		if (xas_retry(&xas, entry) || (xa_is_value(entry) &&
+		    !mapping_keeps_values(g->mapping)))
 			continue;
 		nr = (pgoff_t)1 << xas_get_order(&xas);
 		break;
@@ -303,18 +307,21 @@ static void dress(struct grab_state *g, const struct piece *p)
 	__folio_set_locked(folio);
 	if (g->fgp & FGP_ACCESSED)
 		folio_set_referenced(folio);
-	folio_ref_add(folio, (int)folio_nr_pages(folio));
-	WRITE_ONCE(folio->mapping, g->mapping);
-	folio->index = p->index;
+	filemap_set_mapping(g->mapping, folio, p->index);
 }
 
 static void undress(struct grab_state *g, struct folio *folio)
 {
 	uncommit_charge(g, folio);
-	WRITE_ONCE(folio->mapping, NULL);
+	filemap_clear_mapping(folio);
 	folio_clear_referenced(folio);
-	folio_put_refs(folio, (int)folio_nr_pages(folio));
 	folio_unlock(folio);
+}
+
+/* Who reclaims may wait for what is locked here. */
+static gfp_t locked_gfp(const struct grab_state *g)
+{
+	return g->grab->nr ? g->gfp & ~GFP_KERNEL : g->gfp;
 }
 
 /* Single pages of the plan, one behind the other in one leaf. */
@@ -357,7 +364,7 @@ static unsigned int store_run(struct grab_state *g, unsigned int nr)
 		if (stored)
 			filemap_account(g->mapping, stored);
 		xas_unlock(&g->xas);
-	} while (xas_error(&g->xas) == -ENOMEM && xas_nomem(&g->xas, g->gfp));
+	} while (xas_error(&g->xas) == -ENOMEM && xas_nomem(&g->xas, locked_gfp(g)));
 	for (unsigned int i = stored; i < nr; i++)
 		undress(g, p[i].folio);
 	return stored;
@@ -367,18 +374,27 @@ static unsigned int store_run(struct grab_state *g, unsigned int nr)
 static int store_one(struct grab_state *g)
 {
 	const struct piece *p = &g->pieces[g->piece];
+	void *shadow;
 	int err;
 
 	commit_charge(g, p->folio);
 	__folio_set_locked(p->folio);
 	if (g->fgp & FGP_ACCESSED)
 		folio_set_referenced(p->folio);
-	err = __filemap_add_folio(g->mapping, p->folio, p->index, g->gfp, NULL);
+	err = __filemap_add_folio(g->mapping, p->folio, p->index, locked_gfp(g),
+				  &shadow);
 	if (err) {
 		uncommit_charge(g, p->folio);
 		folio_clear_referenced(p->folio);
 		folio_unlock(p->folio);
+		/* The value need not be in the way of a smaller one. */
+		if (err == -EINVAL && folio_test_large(p->folio))
+			err = -EEXIST;
 		return err;
+	}
+	if (shadow) {
+		g->shadowed |= (u64)1 << g->grab->nr;
+		g->shadows[g->grab->nr] = shadow;
 	}
 	cover(g, p->folio, true);
 	g->piece++;
@@ -388,7 +404,7 @@ static int store_one(struct grab_state *g)
 /*
  * Store the next piece, and if they are single pages those behind it.
  *
- * Return: 0; -EEXIST, a folio is there; -ENOMEM.
+ * Return: 0; -EEXIST, a folio is there; -EINVAL, a value; -ENOMEM.
  */
 static int store_pieces(struct grab_state *g)
 {
@@ -448,7 +464,8 @@ static bool piece_is_next(const struct grab_state *g)
  * Cover the next index or more.
  *
  * Return: 0; -ENOENT, it is absent; -EAGAIN, it is locked; -ESTALE, it changes
- * all the time; -EEXIST, a piece does not fit; -ENOMEM.
+ * all the time; -EEXIST, a piece does not fit; -EINVAL, a value that is kept;
+ * -ENOMEM.
  */
 static int fill_next(struct grab_state *g)
 {
@@ -463,6 +480,8 @@ static int fill_next(struct grab_state *g)
 	folio = filemap_get_entry(g->mapping, g->pos);
 	if (folio && !xa_is_value(folio))
 		return take_found(g, folio);
+	if (folio && (g->fgp & FGP_CREAT) && mapping_keeps_values(g->mapping))
+		return -EINVAL;
 	return piece_is_next(g) ? -EEXIST : -ENOENT;
 }
 
@@ -476,7 +495,8 @@ static void finish(struct grab_state *g)
 	for (unsigned int i = 0; i < grab->nr; i++) {
 		if (!(grab->created >> i & 1))
 			continue;
-		filemap_queue_new(g->mapping, grab->folios[i]);
+		filemap_queue_new(grab->folios[i], g->shadowed >> i & 1 ?
+				  g->shadows[i] : NULL, g->gfp);
 		if (g->fgp & FGP_FOR_MMAP)
 			folio_unlock(grab->folios[i]);
 	}
@@ -523,7 +543,8 @@ int filemap_grab_folios(struct address_space *mapping, pgoff_t start,
 {
 	struct grab_state g = {
 		.mapping = mapping, .grab = grab, .pos = start,
-		.last = start + nr - 1, .fgp = fgp, .gfp = gfp,
+		.last = start + nr - 1, .fgp = fgp,
+		.gfp = filemap_gfp(mapping, fgp, gfp),
 		.max_order = min_t(unsigned int, max_order,
 				   mapping_max_folio_order(mapping)),
 		.memcg = get_mem_cgroup_from_current(),

@@ -111,7 +111,8 @@ static const char *const flag_names[NR_PAGEFLAGS] = {
 	[PG_head] = "head", [PG_anon_exclusive] = "anon_exclusive",
 	[PG_hwpoison] = "hwpoison", [PG_table] = "table",
 	[PG_hugetlb] = "hugetlb", [PG_buddy] = "buddy",
-	[PG_writeback] = "writeback",
+	[PG_writeback] = "writeback", [PG_workingset] = "workingset",
+	[PG_unevictable] = "unevictable",
 };
 
 void dump_folio(const struct folio *folio, const char *why)

@@ -70,6 +70,8 @@ FOLIO_FLAG(writeback, PG_writeback)
 FOLIO_FLAG(lru, PG_lru)
 FOLIO_FLAG(active, PG_active)
 FOLIO_FLAG(swapbacked, PG_swapbacked)
+FOLIO_FLAG(workingset, PG_workingset)
+FOLIO_FLAG(unevictable, PG_unevictable)
 FOLIO_FLAG(large, PG_head)
 #undef FOLIO_FLAG
 

@@ -242,7 +242,8 @@ static void remap_parts(struct folio *folio, unsigned int order)
 
 /* What the parts have in common; the rest is per page, or comes with entries. */
 #define SPLIT_FLAGS	(BIT(PG_referenced) | BIT(PG_uptodate) | \
-			 BIT(PG_dirty) | BIT(PG_active) | BIT(PG_swapbacked))
+			 BIT(PG_dirty) | BIT(PG_active) | BIT(PG_swapbacked) | \
+			 BIT(PG_workingset) | BIT(PG_unevictable))
 
 /* Pages [first, + 2^order) become a folio: locked, refcount 0. */
 static struct folio *make_part(struct folio *folio, unsigned long first,

@@ -14,6 +14,8 @@
 
 typedef unsigned int gfp_t;
 
+#define MAX_RECLAIM_RETRIES 16	/* before an allocation or charge fails */
+
 #define __GFP_MOVABLE	0x01u	/* goes to movable pageblocks */
 #define __GFP_ZERO	0x02u	/* zero the bytes */
 #define __GFP_COMP	0x04u	/* make a folio of it */
@@ -32,7 +34,8 @@ typedef unsigned int gfp_t;
 /*
  * alloc_pages() - allocate 2^@order frames of the current machine
  *
- * Return: the first page, refcount 1; NULL if no block is free.
+ * Return: the first page, refcount 1; NULL if no block is free, nor after page
+ * caches have been shrunk, which @gfp may allow.
  * Owner: the caller, who calls __free_pages() with the same order, or with
  * __GFP_COMP drops the folio's last reference.
  */

@@ -84,6 +84,8 @@ static void init_machine(struct machine *m, const struct machine_options *o)
 	spin_lock_init(&m->lock, RANK_MACHINE);
 	INIT_LIST_HEAD(&m->mm_list);
 	INIT_LIST_HEAD(&m->mapping_list);
+	spin_lock_init(&m->workingset.lock, RANK_SHADOW);
+	INIT_LIST_HEAD(&m->workingset.shadow_nodes);
 	root_mem_cgroup(m)->online = true;
 	root_mem_cgroup(m)->max = MEMCG_MAX;
 	for (unsigned int i = 0; i < FOLIO_WAIT_QUEUES; i++)

@@ -77,6 +77,19 @@ struct mem_cgroup {
 	atomic64_t usage;		/* (A) pages; not of the root */
 	unsigned long max;		/* (A) pages */
 	bool online;			/* (A) machine->lock to write */
+	atomic64_t nonresident_age;	/* (A) clock, mm/workingset.h */
+	atomic64_t nr_lru[NR_LRU_LISTS]; /* (A) base pages; not of the root */
+};
+
+/* What mm/workingset.h keeps. */
+struct workingset {
+	spinlock_t lock;		/* shadow_nodes */
+	struct list_head shadow_nodes;	/* of indices: nothing but shadows */
+	unsigned long nr_shadow_nodes;
+	atomic64_t refault;		/* pages added where a shadow was */
+	atomic64_t activate;		/* those that began as active */
+	atomic64_t restore;		/* those that had been of the working set */
+	atomic64_t nodereclaim;		/* nodes freed to get memory back */
 };
 
 struct free_area {
@@ -142,6 +155,7 @@ struct machine {
 	struct list_head mapping_list;	/* page caches; lock */
 	atomic64_t nr_file_pages;	/* in them */
 	struct mem_cgroup memcgs[NR_MEM_CGROUPS]; /* by id */
+	struct workingset workingset;
 	struct cpu_slot cpus[MAX_CPUS];
 };
 

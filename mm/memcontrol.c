@@ -12,6 +12,7 @@
 #include "mm/memcontrol.h"
 
 #include "host/errtext.h"
+#include "mm/vmscan.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -52,6 +53,19 @@ void mem_cgroup_destroy(struct mem_cgroup *memcg)
 	spin_unlock(&machine->lock);
 }
 
+unsigned long memcg_lru_pages(const struct mem_cgroup *memcg,
+			      enum lru_list list)
+{
+	const struct machine *machine = mem_cgroup_machine(memcg);
+	unsigned long nr = 0;
+
+	if (!mem_cgroup_is_root(memcg))
+		return (unsigned long)atomic64_read(&memcg->nr_lru[list]);
+	for (unsigned int z = 0; z < MAX_NR_ZONES; z++)
+		nr += READ_ONCE(machine->zones[z].nr_lru[list]);
+	return nr;
+}
+
 struct mem_cgroup *set_active_memcg(struct mem_cgroup *memcg)
 {
 	struct mem_cgroup *old = current->active_memcg;
@@ -88,14 +102,21 @@ static void page_counter_uncharge(struct mem_cgroup *memcg, unsigned long nr)
 	atomic64_add(-(int64_t)nr, &memcg->usage);
 }
 
-int try_charge(struct mem_cgroup *memcg, gfp_t gfp __maybe_unused,
-	       unsigned long nr)
+int try_charge(struct mem_cgroup *memcg, gfp_t gfp, unsigned long nr)
 {
+	int retries = gfp & __GFP_NORETRY ? 1 : MAX_RECLAIM_RETRIES;
+
 	if (should_fail())
 		return fail(-ENOMEM, "no charge for %" PRIu64 " pages", nr, 0,
 			    0);
-	if (mem_cgroup_is_root(memcg) || page_counter_try_charge(memcg, nr))
+	if (mem_cgroup_is_root(memcg))
 		return 0;
+	do {
+		if (page_counter_try_charge(memcg, nr))
+			return 0;
+	} while ((gfp & __GFP_DIRECT_RECLAIM) && retries-- &&
+		 nr <= READ_ONCE(memcg->max) &&
+		 try_to_free_mem_cgroup_pages(memcg, nr, gfp));
 	return fail(-ENOMEM, "%" PRIu64 " pages more than the %" PRIu64
 		    " of group %" PRIu64, nr, READ_ONCE(memcg->max),
 		    mem_cgroup_id(memcg));

@@ -82,6 +82,10 @@ static inline struct mem_cgroup *mem_cgroup_from_id(struct machine *machine,
 	return &machine->memcgs[id];
 }
 
+/* memcg_lru_pages() - on one kind of LRU list; the root's are everybody's */
+unsigned long memcg_lru_pages(const struct mem_cgroup *memcg,
+			      enum lru_list list);
+
 /*
  * set_active_memcg() - what this thread adds from now on @memcg pays for
  * @memcg: of any machine, and counts in that one only; NULL: the root
@@ -97,7 +101,8 @@ struct mem_cgroup *get_mem_cgroup_from_current(void);
 /*
  * try_charge() - reserve @nr pages of @memcg's
  *
- * Return: 0; -ENOMEM, it would have more than its max, or a test wants that.
+ * Return: 0; -ENOMEM, it would have more than its max, even after some of its
+ * pages were reclaimed, if @gfp allows that; or a test wants that.
  * Owner: the caller, who gives each page to a folio by
  * mem_cgroup_commit_charge(), or back by mem_cgroup_cancel_charge().
  */

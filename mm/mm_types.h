@@ -113,6 +113,8 @@ enum pageflags {
 	PG_hugetlb,		/* of a hugetlb pool */
 	PG_buddy,		/* free block, on a list of the buddy allocator */
 	PG_writeback,		/* of a mapping: on its way to the backing store */
+	PG_workingset,		/* was active: leaving, it says so in its shadow */
+	PG_unevictable,		/* of a mapping that keeps all: on no LRU list */
 	NR_PAGEFLAGS,
 };
 

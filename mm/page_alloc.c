@@ -15,12 +15,13 @@
  *
  * Source: mm/page_alloc.c
  * Differs: a CPU list exists for every order (Linux: 0-3 and PMD); no
- *          watermarks, no reclaim.
+ *          watermarks: memory is reclaimed when none is left, by who wants it.
  */
 #include "mm/gfp.h"
 
 #include "host/poison.h"
 #include "mm/swap.h"
+#include "mm/vmscan.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -339,11 +340,45 @@ static struct page *take_from_zones(struct machine *machine, gfp_t gfp,
 	return page;
 }
 
+#define PAGE_ALLOC_COSTLY_ORDER	3
+
+/*
+ * Nothing is free: reclaim, as long as that gets anywhere.  For a large block
+ * once: it takes luck, not more frames.
+ */
+static struct page *reclaim_and_take(struct machine *machine, gfp_t gfp,
+				     unsigned int order)
+{
+	bool once = (gfp & __GFP_NORETRY) || order > PAGE_ALLOC_COSTLY_ORDER;
+	struct page *page = NULL;
+
+	if (!(gfp & __GFP_DIRECT_RECLAIM))
+		return NULL;
+	for (int n = once ? 1 : MAX_RECLAIM_RETRIES; n && !page; n--) {
+		if (!try_to_free_pages(machine, order, gfp))
+			break;
+		drain_all_cpu_lists(machine);
+		page = take_from_zones(machine, gfp, order);
+	}
+	return page;
+}
+
+/* Who may sleep holds no spin lock; and what tests want to see. */
+static void check_alloc(gfp_t gfp)
+{
+	if (!DEBUG_BUILD)
+		return;
+	VM_BUG_ON((gfp & __GFP_DIRECT_RECLAIM) && lockrank_held_spin());
+	if (current->alloc_hook)
+		current->alloc_hook(gfp);
+}
+
 struct page *alloc_pages(gfp_t gfp, unsigned int order)
 {
 	struct machine *machine = current->machine;
 	struct page *page;
 
+	check_alloc(gfp);
 	if (should_fail() || order > MAX_PAGE_ORDER)
 		return NULL;
 	/* What is going to be pinned for long must not lie where it may move. */
@@ -354,6 +389,8 @@ struct page *alloc_pages(gfp_t gfp, unsigned int order)
 		/* What waits on CPU lists may merge into what we need. */
 		drain_all_cpu_lists(machine);
 		page = take_from_zones(machine, gfp, order);
+		if (!page)
+			page = reclaim_and_take(machine, gfp, order);
 	}
 	if (page)
 		prep_new_block(page, order, gfp);

@@ -35,6 +35,8 @@ struct task_struct {
 	long fail_nth;			/* > 0: that allocation fails, once */
 	/* nr_foll_pin_* of @machine, not yet added to the CPU's */
 	long pins_acquired, pins_released;
+	/* of debug builds, for tests: sees the mask of each frame allocation */
+	void (*alloc_hook)(unsigned int gfp);
 	fault_hook_fn fault_hook;
 	void *fault_hook_arg;
 };

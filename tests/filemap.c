@@ -71,7 +71,7 @@ static void test_fm_C4(void **state)
 	assert_int_equal(__filemap_add_folio(&map, folio, 7, 0, &shadow), 0);
 	assert_ptr_equal(shadow, xa_mk_value(42));
 	assert_int_equal(map.nrpages, 1);
-	filemap_queue_new(&map, folio);
+	filemap_queue_new(folio, NULL, 0);
 	let_go(folio);
 	cache_end();
 }
@@ -120,7 +120,7 @@ static void test_shadows_below(void **state)
 	assert_int_equal(__filemap_add_folio(&map, folio, 64, 0, &shadow), 0);
 	assert_ptr_equal(shadow, xa_mk_value(3));
 	assert_int_equal(map.nrpages, 64);
-	filemap_queue_new(&map, folio);
+	filemap_queue_new(folio, NULL, 0);
 	let_go(folio);
 	cache_end();
 }
@@ -225,7 +225,7 @@ static void test_fm_C6(void **state)
 		assert_ptr_equal(xa_load(&map.i_pages, 512), folio);
 		assert_ptr_equal(xa_load(&map.i_pages, 513), shadow);
 		assert_null(xa_load(&map.i_pages, 512 + (1u << new_order)));
-		filemap_queue_new(&map, folio);
+		filemap_queue_new(folio, NULL, 0);
 		let_go(folio);
 		assert_valid(&t);
 		cache_empty();
@@ -270,7 +270,7 @@ static void test_fm_C10(void **state)
 	assert_int_equal(atomic64_read(&group->usage), 1);
 	let_go(folio);
 	/* It may have one. */
-	folio = filemap_grab_folio(&map, 5);
+	folio = __filemap_get_folio(&map, 5, FGP_LOCK | FGP_CREAT, GFP_NOWAIT);
 	assert_int_equal(PTR_ERR(folio), -ENOMEM);
 	assert_null(xa_load(&map.i_pages, 5));
 	set_active_memcg(NULL);

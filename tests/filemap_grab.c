@@ -304,7 +304,8 @@ static void test_no_frames(void **state)
 
 	(void)state;
 	begin();
-	cache_add(0, 0);
+	/* Dirty, or it would be reclaimed. */
+	folio_mark_dirty(cache_add(0, 0));
 	lru_add_drain_all(the_machine());
 	nr = take_all(pages);
 	assert_int_equal(grab(0, 8, CREATE, 4), 1);
