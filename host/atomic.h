@@ -83,6 +83,14 @@ static inline void smp_rmb(void)
 #endif
 }
 
+/* smp_stream_wmb() - stores past the caches are not later than those behind it */
+static inline void smp_stream_wmb(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_sfence();
+#endif
+}
+
 /*
  * try_cmpxchg() - true if *@p was *@old; else *@old is updated
  *

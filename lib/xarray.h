@@ -236,6 +236,9 @@ static inline void *xa_head(const struct xarray *xa)
 
 /*
  * [xa-publish] the slot, then what it points to; paired with xa_set_slot()
+ *
+ * [stream-copy] the slot, then the bytes of the page; paired with
+ * stream_copy_fence()
  */
 static inline void *xa_entry(const struct xa_node *node, unsigned int offset)
 {

@@ -187,10 +187,12 @@ int __filemap_add_folio(struct address_space *mapping, struct folio *folio,
 	VM_BUG_ON_FOLIO(folio_order(folio) < mapping_min_folio_order(mapping),
 			folio);
 	VM_BUG_ON_FOLIO(index & (pgoff_t)(folio_nr_pages(folio) - 1), folio);
+	folio_ref_add(folio, (int)folio_nr_pages(folio));
 	filemap_set_mapping(mapping, folio, index);
 	err = store_folio(mapping, folio, index, gfp, &found);
 	if (err) {
 		filemap_clear_mapping(folio);
+		folio_put_refs(folio, (int)folio_nr_pages(folio));
 		return fail(err, "index %" PRIu64 " has a folio or a value, or "
 			    "no memory for a node", index, 0, 0);
 	}

@@ -82,18 +82,26 @@ void filemap_grab_end(struct folio_grab *grab)
 
 /* ---- scan and provide ------------------------------------------------ */
 
+/* Frames that come many at a time have a count of 0 until they are used. */
+static void thaw(struct folio *folio)
+{
+	if (!folio_ref_count(folio))
+		folio_ref_unfreeze(folio, 1);
+}
+
 /* The spare list never holds more than one call's pieces. */
 static void keep_spare(struct grab_state *g, struct folio *folio)
 {
 	struct folio_grab *grab = g->grab;
 
+	thaw(folio);
 	if (grab->nr_spares < FILEMAP_GRAB_MAX)
 		grab->spares[grab->nr_spares++] = folio;
 	else
 		folio_put(folio);
 }
 
-static struct folio *take_frame(struct grab_state *g, unsigned int order)
+static struct folio *take_spare(struct grab_state *g, unsigned int order)
 {
 	struct folio_grab *grab = g->grab;
 
@@ -105,8 +113,18 @@ static struct folio *take_frame(struct grab_state *g, unsigned int order)
 		grab->spares[i] = grab->spares[--grab->nr_spares];
 		return folio;
 	}
-	return filemap_alloc_folio(order > mapping_min_folio_order(g->mapping) ?
-				   g->gfp | FILEMAP_GFP_LARGE : g->gfp, order);
+	return NULL;
+}
+
+static struct folio *take_frame(struct grab_state *g, unsigned int order)
+{
+	const bool small = order == mapping_min_folio_order(g->mapping);
+	struct folio *folio = take_spare(g, order);
+
+	if (folio)
+		return folio;
+	return filemap_alloc_folio(small ? g->gfp : g->gfp | FILEMAP_GFP_LARGE,
+				   order);
 }
 
 /* The largest order at @index that ends before @end. */
@@ -124,6 +142,31 @@ static unsigned int piece_order(const struct grab_state *g, pgoff_t index,
 }
 
 /*
+ * The same for single pages only, all at once.
+ *
+ * Return: false if the plan ends here.
+ */
+static bool plan_absent_pages(struct grab_state *g, pgoff_t index, pgoff_t last,
+			      unsigned int *entries)
+{
+	const unsigned int room = FILEMAP_GRAB_MAX - *entries;
+	const unsigned int nr = last - index < room ?
+				(unsigned int)(last - index) + 1 : room;
+	struct folio *folios[FILEMAP_GRAB_MAX];
+	unsigned int got = 0;
+
+	while (got < nr && (folios[got] = take_spare(g, 0)))
+		got++;
+	got += folio_alloc_frozen(g->gfp, folios + got, nr - got);
+	for (unsigned int i = 0; i < got; i++)
+		g->pieces[g->nr_pieces++] = (struct piece){ index + i,
+							    folios[i] };
+	*entries += got;
+	g->no_memory = got < nr;
+	return got == nr && last - index < room;
+}
+
+/*
  * Frames for the absent range [@index, @last].  Short memory makes the pieces
  * smaller, and then the plan shorter; halves keep what follows aligned.
  *
@@ -134,6 +177,8 @@ static bool plan_absent(struct grab_state *g, pgoff_t index, pgoff_t last,
 {
 	const unsigned int min_order = mapping_min_folio_order(g->mapping);
 
+	if (!g->max_order && !min_order)
+		return plan_absent_pages(g, index, last, entries);
 	index = mapping_align_index(g->mapping, index);
 	while (*entries < FILEMAP_GRAB_MAX) {
 		unsigned int order = piece_order(g, index, last - index + 1 ?
@@ -298,7 +343,7 @@ static void uncommit_charge(struct grab_state *g, struct folio *folio)
 	g->charged += (unsigned long)folio_nr_pages(folio);
 }
 
-/* All but the store: the folio may be found as soon as that is done. */
+/* A small folio, all but the store: it may be found as soon as that is done. */
 static void dress(struct grab_state *g, const struct piece *p)
 {
 	struct folio *folio = p->folio;
@@ -306,8 +351,12 @@ static void dress(struct grab_state *g, const struct piece *p)
 	commit_charge(g, folio);
 	__folio_set_locked(folio);
 	if (g->fgp & FGP_ACCESSED)
-		folio_set_referenced(folio);
+		__folio_set_referenced(folio);
 	filemap_set_mapping(g->mapping, folio, p->index);
+	if (folio_ref_count(folio))
+		folio_ref_inc(folio);
+	else
+		folio_ref_unfreeze(folio, 2);
 }
 
 static void undress(struct grab_state *g, struct folio *folio)
@@ -315,6 +364,7 @@ static void undress(struct grab_state *g, struct folio *folio)
 	uncommit_charge(g, folio);
 	filemap_clear_mapping(folio);
 	folio_clear_referenced(folio);
+	folio_put(folio);
 	folio_unlock(folio);
 }
 
@@ -377,6 +427,7 @@ static int store_one(struct grab_state *g)
 	void *shadow;
 	int err;
 
+	thaw(p->folio);
 	commit_charge(g, p->folio);
 	__folio_set_locked(p->folio);
 	if (g->fgp & FGP_ACCESSED)

@@ -48,7 +48,7 @@ static inline gfp_t filemap_gfp(const struct address_space *mapping, fgf_t fgp,
 }
 
 /*
- * filemap_set_mapping() - all that a store makes visible, but for the lock
+ * filemap_set_mapping() - what a store makes visible, but for lock and count
  *
  * Context: nobody else sees the folio; filemap_clear_mapping() if it is not
  * stored after all, which leaves the index.
@@ -56,7 +56,6 @@ static inline gfp_t filemap_gfp(const struct address_space *mapping, fgf_t fgp,
 static inline void filemap_set_mapping(struct address_space *mapping,
 				       struct folio *folio, pgoff_t index)
 {
-	folio_ref_add(folio, (int)folio_nr_pages(folio));
 	if (mapping_unevictable(mapping))
 		__folio_set_unevictable(folio);
 	WRITE_ONCE(folio->mapping, mapping);
@@ -67,7 +66,6 @@ static inline void filemap_clear_mapping(struct folio *folio)
 {
 	WRITE_ONCE(folio->mapping, NULL);
 	folio_clear_unevictable(folio);
-	folio_put_refs(folio, (int)folio_nr_pages(folio));
 }
 
 /* page_cache_delete() - the index only.  Context: folio lock, xa_lock */

@@ -45,6 +45,17 @@ void __free_pages(struct page *page, unsigned int order);
 /* folio_alloc() - a folio with refcount 1, or NULL */
 struct folio *folio_alloc(gfp_t gfp, unsigned int order);
 
+/*
+ * folio_alloc_frozen() - up to @nr small folios, which nobody can get yet
+ *
+ * Their count is 0, so what is done to them needs no atomics.  Ends with
+ * folio_ref_unfreeze(), before they are published or freed.
+ *
+ * Return: how many; fewer if there are no more.
+ */
+unsigned int __must_check folio_alloc_frozen(gfp_t gfp, struct folio **folios,
+					     unsigned int nr);
+
 /* free_folio_frames() - give the frames of a dead folio back; refcount is 0 */
 void free_folio_frames(struct folio *folio);
 
