@@ -33,7 +33,7 @@ enum lock_rank {
 	RANK_PCP,	/* simulated CPU's free lists and LRU batch */
 	RANK_ZONE,	/* zone->lock: buddy free lists, pageblock types */
 	RANK_MACHINE,	/* machine->lock: list of address spaces */
-	RANK_WAITER,	/* waiter->lock: where a thread sleeps */
+	RANK_WAITER,	/* waiter->lock: where a thread sleeps; folio_heirs->lock */
 	NR_LOCK_RANKS,
 };
 

@@ -277,6 +277,28 @@ void filemap_remove_folio(struct folio *folio)
 	filemap_free_folio(mapping, folio);
 }
 
+void replace_page_cache_folio(struct folio *old, struct folio *new)
+{
+	struct address_space *mapping = old->mapping;
+	XA_STATE(xas, &mapping->i_pages, old->index);
+	void *entry __maybe_unused;
+
+	VM_BUG_ON_FOLIO(!folio_test_locked(old) || folio_test_large(old), old);
+	VM_BUG_ON_FOLIO(!folio_test_locked(new) || folio_test_large(new), new);
+	VM_BUG_ON_FOLIO(new->mapping, new);
+	mem_cgroup_replace_folio(old, new);
+	folio_get(new);
+	filemap_set_mapping(mapping, new, old->index);
+	xas_lock(&xas);
+	entry = xas_store(&xas, new);
+	VM_BUG_ON_FOLIO(entry != old, old);
+	/* They are the old one's, which is not there to be written. */
+	xas_init_marks(&xas);
+	WRITE_ONCE(old->mapping, NULL);
+	xas_unlock(&xas);
+	filemap_free_folio(mapping, old);
+}
+
 /* ---- finding --------------------------------------------------------- */
 
 /*
@@ -308,14 +330,72 @@ void *filemap_get_entry(struct address_space *mapping, pgoff_t index)
 	return folio;
 }
 
+/* What xas_next() or xas_prev() has come to: no folio? */
+static bool is_miss(struct xa_state *xas, void *entry)
+{
+	if (xa_is_sibling(entry))
+		entry = xas_reload(xas);
+	return !entry || xa_is_value(entry);
+}
+
+/* From @index to @last by @step, which is one of the two. */
+static bool find_miss(struct address_space *mapping, pgoff_t index,
+		      pgoff_t last, void *(*step)(struct xa_state *xas),
+		      pgoff_t *miss)
+{
+	XA_STATE(xas, &mapping->i_pages, index);
+	bool found;
+
+	rcu_read_lock();
+	for (;;) {
+		void *entry = step(&xas);
+
+		/* Once more, without moving. */
+		if (xa_is_retry(entry)) {
+			xas_reset(&xas);
+			continue;
+		}
+		found = is_miss(&xas, entry);
+		if (found || xas.xa_index == last)
+			break;
+	}
+	rcu_read_unlock();
+	if (found)
+		*miss = xas.xa_index;
+	return found;
+}
+
+bool page_cache_next_miss(struct address_space *mapping, pgoff_t index,
+			  unsigned long nr, pgoff_t *miss)
+{
+	const pgoff_t most = (pgoff_t)-1 - index;
+
+	return nr && find_miss(mapping, index, index + min(nr - 1, most),
+			       xas_next, miss);
+}
+
+bool page_cache_prev_miss(struct address_space *mapping, pgoff_t index,
+			  unsigned long nr, pgoff_t *miss)
+{
+	return nr && find_miss(mapping, index, index - min(nr - 1, index),
+			       xas_prev, miss);
+}
+
 int filemap_lock_found(struct address_space *mapping, struct folio *folio,
 		       pgoff_t index, fgf_t fgp)
 {
-	if (!(fgp & FGP_NOWAIT)) {
-		folio_lock_nested(folio, filemap_subclass(index));
-	} else if (!folio_trylock(folio)) {
+	int err = 0;
+
+	if (!(fgp & FGP_NOWAIT))
+		err = folio_lock_mode(folio, filemap_subclass(index),
+				      fgp & FGP_INTERRUPTIBLE ?
+				      WAIT_INTERRUPTIBLE :
+				      WAIT_UNINTERRUPTIBLE);
+	else if (!folio_trylock(folio))
+		err = -EAGAIN;
+	if (err) {
 		folio_put(folio);
-		return -EAGAIN;
+		return err;
 	}
 	if (likely(folio->mapping == mapping)) {
 		/* Splitting and moving take the lock. */

@@ -233,6 +233,17 @@ void filemap_free_folio(struct address_space *mapping, struct folio *folio);
  */
 void filemap_remove_folio(struct folio *folio);
 
+/*
+ * replace_page_cache_folio() - put @new where @old is
+ *
+ * Whoever looks finds one or the other.  What has been paid for @old is paid for
+ * @new, too, whatever the group's max.  @new is on no LRU list.
+ * Context: both are single pages, locked, @new of no mapping; takes xa_lock.
+ * Owner: the cache's reference of @old goes; both of the caller stay.
+ * Source: mm/filemap.c:replace_page_cache_folio()
+ */
+void replace_page_cache_folio(struct folio *old, struct folio *new);
+
 /* ---- looking up ---------------------------------------------------------- */
 
 /*
@@ -255,6 +266,7 @@ typedef unsigned int fgf_t;
 #define FGP_NOWAIT	0x20u	/* -EAGAIN instead of sleeping */
 #define FGP_FOR_MMAP	0x40u	/* what was added comes unlocked */
 #define FGP_STABLE	0x80u	/* wait for writeback if stores must */
+#define FGP_INTERRUPTIBLE 0x100u /* filemap_grab_folios(): -EINTR at a signal */
 #define FGP_WRITEBEGIN	(FGP_LOCK | FGP_WRITE | FGP_CREAT | FGP_STABLE)
 
 #define FGF_GET_ORDER(fgf)	((fgf) >> 26)	/* preferred, to be added */
@@ -317,6 +329,24 @@ static inline struct folio *filemap_alloc_folio(gfp_t gfp, unsigned int order)
 {
 	return folio_alloc(gfp, order);
 }
+
+/*
+ * page_cache_next_miss() - the first index of @nr from @index on without a folio
+ * page_cache_prev_miss() - the same downwards, of @nr up to and with @index
+ *
+ * Shadows count as none.  The window ends where indices do.  No snapshot: by the
+ * time of the answer it may be wrong.
+ * Return: true, and *@miss is the index; false, and it is left alone.
+ * Source: mm/filemap.c
+ * Differs: Linux answers with an index in either case, which past the ends, and
+ *          for prev_miss also otherwise, may be one that has a folio.
+ */
+bool __must_check page_cache_next_miss(struct address_space *mapping,
+				       pgoff_t index, unsigned long nr,
+				       pgoff_t *miss);
+bool __must_check page_cache_prev_miss(struct address_space *mapping,
+				       pgoff_t index, unsigned long nr,
+				       pgoff_t *miss);
 
 /* ---- several at once ----------------------------------------------------- */
 

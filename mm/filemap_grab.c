@@ -536,6 +536,11 @@ static int fill_next(struct grab_state *g)
 	return piece_is_next(g) ? -EEXIST : -ENOENT;
 }
 
+static bool interrupted(const struct grab_state *g)
+{
+	return (g->fgp & FGP_INTERRUPTIBLE) && signal_pending(current);
+}
+
 /* ---- all of it ------------------------------------------------------- */
 
 static void finish(struct grab_state *g)
@@ -562,7 +567,7 @@ static int grab_once(struct grab_state *g)
 	int err = 0;
 
 	g->no_memory = false;
-	if (g->fgp & FGP_CREAT) {
+	if ((g->fgp & FGP_CREAT) && !interrupted(g)) {
 		do {
 			make_plan(g);
 		} while (!charge_plan(g));
@@ -571,7 +576,7 @@ static int grab_once(struct grab_state *g)
 	if (g->no_memory && !g->nr_pieces)
 		err = -ENOMEM;
 	while (!g->done && g->grab->nr < FILEMAP_GRAB_MAX) {
-		int ret = fill_next(g);
+		int ret = interrupted(g) ? -EINTR : fill_next(g);
 
 		if (!ret)
 			continue;

@@ -56,7 +56,8 @@ void filemap_grab_end(struct folio_grab *grab);
  *
  * Return: how many folios, which may cover less than @nr pages.  If none:
  * -ENOMEM, also for want of a charge, or -EAGAIN with FGP_NOWAIT; -EAGAIN, the first one is locked;
- * -ENOENT, nothing is there, without FGP_CREAT; -EINVAL, @nr is 0, the range
+ * -ENOENT, nothing is there, without FGP_CREAT; -EINTR, a signal is pending,
+ * with FGP_INTERRUPTIBLE; -EINVAL, @nr is 0, the range
  * wraps, or a value is there that the mapping keeps.
  * Owner: nothing is held beyond @grab->next but spare folios, until
  * filemap_grab_end().

@@ -10,8 +10,9 @@
 /*
  * filemap_lock_found() - lock what filemap_get_entry() found at @index
  *
- * Return: 0; -EAGAIN, it is locked and @fgp says not to wait; -ESTALE, it is not
- * what is there any more.  On failure the reference has been dropped.
+ * Return: 0; -EAGAIN, it is locked and @fgp says not to wait; -EINTR, if @fgp
+ * lets a signal end that; -ESTALE, it is not what is there any more.  On failure
+ * the reference has been dropped.
  */
 int __must_check filemap_lock_found(struct address_space *mapping,
 				    struct folio *folio, pgoff_t index,

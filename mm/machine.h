@@ -31,7 +31,7 @@
 #define RESERVED_PAGES	1024UL
 #define MAX_PAGES	(MEMMAP_ALIGN / sizeof(struct page))
 #define MAX_CPUS	16
-#define FOLIO_WAIT_QUEUES 64
+#define FOLIO_WAIT_QUEUES 256
 #define HUGETLB_FAULT_LOCKS 64
 
 enum zone_type { ZONE_NORMAL, ZONE_MOVABLE, MAX_NR_ZONES };
@@ -110,6 +110,15 @@ struct zone {
 	unsigned long nr_isolated;	/* base pages off their list, in use */
 };
 
+/*
+ * Threads of one folio_wait[] that are to be handed the lock of a folio, those
+ * that have waited longest first; mm/folio.c
+ */
+struct folio_heirs {
+	spinlock_t lock;
+	struct folio_heir *first;	/* (A) lock to write */
+};
+
 #define FOLIO_BATCH_SIZE 31
 
 /* Free blocks of one zone that wait on a CPU. */
@@ -148,6 +157,7 @@ struct machine {
 	struct page *zero_page;		/* (C) */
 	struct folio *huge_zero_folio;	/* (A) allocated at first use */
 	struct wait_queue folio_wait[FOLIO_WAIT_QUEUES];
+	struct folio_heirs folio_heirs[FOLIO_WAIT_QUEUES];
 	u32 next_cpu;			/* (A) where the next thread goes */
 	struct rw_semaphore mm_list_sem; /* for write: an mm leaves mm_list */
 	spinlock_t lock;		/* mm_list, mapping_list */

@@ -138,6 +138,17 @@ int mem_cgroup_charge(struct folio *folio, gfp_t gfp)
 	return err;
 }
 
+void mem_cgroup_replace_folio(struct folio *old, struct folio *new)
+{
+	struct mem_cgroup *memcg = folio_memcg(old);
+
+	if (!memcg || folio_memcg(new))
+		return;
+	if (!mem_cgroup_is_root(memcg))
+		atomic64_add(folio_nr_pages(new), &memcg->usage);
+	mem_cgroup_commit_charge(new, memcg);
+}
+
 void __mem_cgroup_uncharge(struct folio *folio)
 {
 	struct mem_cgroup *memcg = folio_memcg(folio);

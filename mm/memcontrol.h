@@ -9,7 +9,7 @@
  * Invariants; lab/validate.c counts them again
  * 1. usage of a group is the pages of the living folios with its id, and what
  *    is being charged at the moment.
- * 2. usage is never more than max was when it was raised.
+ * 2. usage is raised to max at most, but by replacing.
  *
  * Source: include/linux/memcontrol.h, mm/memcontrol.c
  * Differs: only folios of page caches are charged, not anonymous memory nor page
@@ -135,6 +135,13 @@ static inline void mem_cgroup_uncommit_charge(struct folio *folio)
  * Context: the folio is new; may sleep if @gfp lets it reclaim.
  */
 int __must_check mem_cgroup_charge(struct folio *folio, gfp_t gfp);
+
+/*
+ * mem_cgroup_replace_folio() - who has paid for @old pays for @new
+ *
+ * It cannot be refused: the group may have more than its max until @old is freed.
+ */
+void mem_cgroup_replace_folio(struct folio *old, struct folio *new);
 
 void __mem_cgroup_uncharge(struct folio *folio);
 

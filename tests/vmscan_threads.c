@@ -40,7 +40,7 @@ static void write_folio(struct folio *folio)
 {
 	for (long i = 0; i < folio_nr_pages(folio); i++)
 		*word_of(folio, i) = folio->index + (u64)i + 1;
-	folio_set_uptodate(folio);
+	folio_mark_uptodate(folio);
 	folio_mark_dirty(folio);
 }
 
