@@ -117,11 +117,23 @@ static struct address_space *node_mapping(const struct xa_node *node)
 	return container_of(node->array, struct address_space, i_pages);
 }
 
+static void count_nodes(struct workingset *ws, long nr)
+{
+	WRITE_ONCE(ws->nr_shadow_nodes,
+		   ws->nr_shadow_nodes + (unsigned long)nr);
+}
+
 static void list_del_node(struct workingset *ws, struct xa_node *node)
 {
 	list_del(&node->private_list);
 	INIT_LIST_HEAD(&node->private_list);
-	ws->nr_shadow_nodes--;
+	count_nodes(ws, -1);
+}
+
+/* Neighbours come and go, but never is a node that is listed its own. */
+static bool node_is_listed(const struct xa_node *node)
+{
+	return READ_ONCE(node->private_list.next) != &node->private_list;
 }
 
 void workingset_update_node(struct xa_node *node)
@@ -129,12 +141,12 @@ void workingset_update_node(struct xa_node *node)
 	struct workingset *ws = &node_mapping(node)->machine->workingset;
 	const bool shadows = node->count && node->count == node->nr_values;
 
-	if (shadows != list_empty(&node->private_list))
+	if (shadows == node_is_listed(node))
 		return;
 	spin_lock(&ws->lock);
 	if (shadows) {
 		list_add_tail(&node->private_list, &ws->shadow_nodes);
-		ws->nr_shadow_nodes++;
+		count_nodes(ws, 1);
 	} else {
 		list_del_node(ws, node);
 	}

@@ -103,7 +103,7 @@ static void *wait_interruptible(void *arg)
 	struct machine *previous = machine_enter(the_machine());
 
 	(void)arg;
-	WRITE_ONCE(victim, current->waiter);
+	smp_store_release(&victim, current->waiter);
 	ended = folio_lock_mode(folio, SUBCLASS_NORMAL, WAIT_INTERRUPTIBLE);
 	if (!ended)
 		folio_unlock(folio);
@@ -122,7 +122,7 @@ static void test_signal(void **state)
 	folio_lock(folio);
 	victim = NULL;
 	start(&waiter, wait_interruptible, NULL);
-	while (!READ_ONCE(victim))
+	while (!smp_load_acquire(&victim))
 		sleep_us(100);
 	sleep_us(1000);
 	waiter_post(victim, SIGNAL_ORDINARY);
@@ -151,7 +151,7 @@ static void *lock_them(void *arg)
 	struct machine *previous = machine_enter(the_machine());
 	struct worker *w = arg;
 
-	WRITE_ONCE(w->waiter, current->waiter);
+	smp_store_release(&w->waiter, current->waiter);
 	while (!READ_ONCE(stop)) {
 		pgoff_t index = random_below(&w->rnd, 2);
 		struct folio *f = filemap_get_folio(&map, index);
@@ -192,7 +192,7 @@ static void test_storm(void **state)
 	for (unsigned int i = 0; i < NR_WORKERS; i++) {
 		workers[i].rnd.state = random_next(&rnd);
 		start(&workers[i].thread, lock_them, &workers[i]);
-		while (!READ_ONCE(workers[i].waiter))
+		while (!smp_load_acquire(&workers[i].waiter))
 			sleep_us(100);
 	}
 	for (until = clock_ns() + 500000000; clock_ns() < until;) {
