@@ -22,7 +22,7 @@
  *   tables, and enter it unless guest_memfd_invalidate_retry().  Whoever punches
  *   locks the tables afterwards, to take the hole out.
  *
- * Locks: invalidate_lock, for write to punch and to poison, for read to add;
+ * Locks: invalidate_lock, for write to punch and to poison, for read to fill;
  * not for get_pfn, read and save.
  *
  * Source: virt/kvm/guest_memfd.c

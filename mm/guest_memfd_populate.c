@@ -139,16 +139,17 @@ static int settle_locked(struct gmem_fill *fill, struct folio *present,
 	const pgoff_t next = index + (pgoff_t)folio_nr_pages(mine);
 	const bool inside = next <= folio_next_index(present);
 
-	if (gmem_poisoned(present, index, min(next, folio_next_index(present))))
-		return fail(-EHWPOISON, "page %" PRIu64 " is poisoned", index,
-			    0, 0);
 	if (folio_test_uptodate(present) && !fill->overwrite)
 		return fail(-EEXIST, "page %" PRIu64 " is prepared already",
 			    index, 0, 0);
-	if (!inside) {
+	if (!inside || (folio_test_large(mine) &&
+			gmem_poisoned(present, index, next))) {
 		fill->small_until = next;
 		return -EAGAIN;
 	}
+	if (gmem_poisoned(present, index, next))
+		return fail(-EHWPOISON, "page %" PRIu64 " is poisoned", index,
+			    0, 0);
 	if (folio_test_uptodate(present) ||
 	    folio_order(present) == folio_order(mine)) {
 		fill_in_place(present, mine, index);

@@ -255,7 +255,10 @@ static void test_short_memory(void **state)
 	gmem_end();
 }
 
-/* One hold of the lock for 64 pages, or for a large folio. */
+/*
+ * One hold of the lock for 64 pages, or for a large folio; those take one more
+ * for a node that is missing.
+ */
 static void test_holds(void **state)
 {
 	u64 before;
@@ -268,8 +271,13 @@ static void test_holds(void **state)
 		gmem_begin(2048, order);
 		before = event_counts[EV_XA_LOCK];
 		assert_int_equal(populate(1024, 1024), PAGES(1024));
-		assert_int_equal(event_counts[EV_XA_LOCK] - before,
-				 order ? 1024 >> order : 1024 / 64);
+		if (order)
+			assert_in_range(event_counts[EV_XA_LOCK] - before,
+					1024 >> order, (1024 >> order) +
+					(order < 6 ? 1024 / 64 : 1));
+		else
+			assert_int_equal(event_counts[EV_XA_LOCK] - before,
+					 1024 / 64);
 		gmem_end();
 	}
 }
