@@ -373,10 +373,60 @@ static void test_metadata_only(void **state)
 	gmem_end();
 }
 
+/* Each single flag, as Linux's test tries them; and what the public calls add. */
+static void test_fm_M2(void **state)
+{
+	struct pf_guest_memfd *g = NULL;
+	struct pf_page *page;
+
+	(void)state;
+	gmem_begin(1, 0);
+	for (unsigned int bit = 0; bit < 64; bit++)
+		assert_int_equal(pf_guest_memfd_create(t.machine, PAGES(1),
+						       (u64)1 << bit, &g),
+				 -EINVAL);
+	assert_int_equal(pf_guest_memfd_create(t.machine, PAGES(1),
+			 PINFOLD_GUEST_MEMFD_FOLIOS(10), &g), -EINVAL);
+	assert_int_equal(pf_guest_memfd_create(NULL, PAGES(1), 0, &g), -EINVAL);
+	assert_null(g);
+	assert_int_equal(pf_guest_memfd_create(t.machine, PAGES(8),
+			 PINFOLD_GUEST_MEMFD_FOLIOS(3), &g), 0);
+	assert_int_equal(pf_guest_memfd_size(g), PAGES(8));
+	assert_int_equal(pf_guest_memfd_allocate(g, 0, PAGES(8)), 0);
+	assert_int_equal(pf_guest_memfd_get_pfn(g, 5, &page), 0);
+	assert_int_equal(pf_page_folio_order(page), 3);
+	pf_put_page(page);
+	pf_guest_memfd_destroy(g);
+	pf_guest_memfd_destroy(NULL);
+	gmem_end();
+}
+
+/* The machine outlives guest memory, and that the frames in nobody's hands. */
+static void test_busy_machine(void **state)
+{
+	struct pf_machine_options options = {
+		.size = sizeof(options), .memory_bytes = MIB(4),
+	};
+	struct pf_machine *machine;
+	struct pf_guest_memfd *g;
+	struct pf_page *page;
+
+	(void)state;
+	assert_int_equal(pf_machine_create(&options, &machine), 0);
+	assert_int_equal(pf_guest_memfd_create(machine, PAGES(8), 0, &g), 0);
+	assert_int_equal(pf_machine_destroy(machine), -EBUSY);
+	assert_int_equal(pf_guest_memfd_get_pfn(g, 5, &page), 0);
+	pf_guest_memfd_destroy(g);
+	assert_int_equal(pf_machine_destroy(machine), -EBUSY);
+	pf_put_page(page);
+	assert_int_equal(pf_machine_destroy(machine), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_fm_M1),
+		cmocka_unit_test(test_fm_M2),
 		cmocka_unit_test(test_fm_M3),
 		cmocka_unit_test(test_fm_M7_M12),
 		cmocka_unit_test(test_fm_M13),
@@ -391,6 +441,7 @@ int main(void)
 		cmocka_unit_test(test_case_I4),
 		cmocka_unit_test(test_punch_splits),
 		cmocka_unit_test(test_metadata_only),
+		cmocka_unit_test(test_busy_machine),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
