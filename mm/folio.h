@@ -73,6 +73,12 @@ FOLIO_FLAG(swapbacked, PG_swapbacked)
 FOLIO_FLAG(large, PG_head)
 #undef FOLIO_FLAG
 
+/* folio_mark_uptodate() - the bytes are there: whoever sees the bit sees them */
+static inline void folio_mark_uptodate(struct folio *folio)
+{
+	set_bit_release(PG_uptodate, &folio->flags);
+}
+
 static inline bool folio_test_and_set_dirty(struct folio *folio)
 {
 	return test_and_set_bit(PG_dirty, &folio->flags);
