@@ -249,6 +249,12 @@ static long copy_page_part(struct mm_struct *mm, pf_addr_t address, char *host,
 		memcpy(inside, host, part);
 	else
 		memcpy(host, inside, part);
+	/*
+	 * A user's store makes its entry dirty as it happens; this one comes
+	 * later, and a file's page may have been cleaned in between.
+	 */
+	if (write && !PageAnon(page))
+		(void)set_page_dirty_lock(page);
 	put_page(page);
 	mmap_read_unlock(mm);
 	return part;

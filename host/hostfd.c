@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,6 +25,18 @@ int hostfd_open(int fd, bool writable, u64 *size)
 	*size = (u64)st.st_size;
 	copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	return copy < 0 ? -errno : copy;
+}
+
+int hostfd_memory(u64 size)
+{
+	int fd = memfd_create("pinfold", MFD_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	if (!ftruncate(fd, (off_t)size))
+		return fd;
+	close(fd);
+	return -errno;
 }
 
 void hostfd_close(int fd)

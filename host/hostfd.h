@@ -20,6 +20,8 @@
  * Owner: the caller, who calls hostfd_close().
  */
 int __must_check hostfd_open(int fd, bool writable, u64 *size);
+/* hostfd_memory() - a file of @size zeroes that has no name; or a negative errno */
+int __must_check hostfd_memory(u64 size);
 void hostfd_close(int fd);
 
 /*

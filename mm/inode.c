@@ -257,7 +257,8 @@ static int add_seals(struct inode *inode, unsigned int seals)
 		if (err)
 			return err;
 	}
-	inode->seals |= seals;
+	/* Who maps it looks without the lock. */
+	WRITE_ONCE(inode->seals, inode->seals | seals);
 	return 0;
 }
 

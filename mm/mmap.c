@@ -185,7 +185,10 @@ static vm_flags_t file_flags(const struct mmap_request *req)
 	return flags;
 }
 
-/* Flags that the area may not get: no store reaches a file that forbids it. */
+/*
+ * Flags that the area may not get: no store reaches a file that forbids it, now.
+ * A seal that comes later finds the area counted, or keeps it from that.
+ */
 static vm_flags_t forbidden_flags(const struct mmap_request *req)
 {
 	const unsigned int seals = F_SEAL_WRITE | F_SEAL_FUTURE_WRITE;
@@ -224,11 +227,6 @@ static int check_file(const struct mmap_request *req, u64 length)
 	    (req->shared && req->write && !(file->f_mode & FMODE_WRITE)))
 		return fail(-EACCES, "the file is not open for what the area "
 			    "is to do", 0, 0, 0);
-	if (req->shared && req->write &&
-	    (READ_ONCE(file_inode(file)->seals) &
-	     (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)))
-		return fail(-EPERM, "the file is sealed against writing", 0, 0,
-			    0);
 	return 0;
 }
 
@@ -285,9 +283,14 @@ static int reserve_and_clear(struct mm_struct *mm,
 static int map_region(struct mm_struct *mm, const struct mmap_request *req,
 		      u64 length, pf_addr_t *place)
 {
+	const vm_flags_t flags = request_flags(req);
 	struct vm_area_struct *vma;
 	int err;
 
+	if ((flags & (VM_SHARED | VM_WRITE | VM_MAYWRITE)) ==
+	    (VM_SHARED | VM_WRITE))
+		return fail(-EPERM, "the file is sealed against writing", 0, 0,
+			    0);
 	/* One more than the limit: Linux counts like that here. */
 	if (mm->map_count > MAX_MAP_COUNT)
 		return fail(-ENOMEM, "there are %" PRIu64 " areas already",
@@ -295,7 +298,7 @@ static int map_region(struct mm_struct *mm, const struct mmap_request *req,
 	err = choose_place(mm, req, length, place);
 	if (err)
 		return err;
-	vma = vm_area_alloc(mm, *place, *place + length, request_flags(req));
+	vma = vm_area_alloc(mm, *place, *place + length, flags);
 	if (!vma)
 		return fail(-ENOMEM, "no memory for an area", 0, 0, 0);
 	if (req->hugetlb)

@@ -123,8 +123,9 @@ static bool in_hole(struct shmem_inode_info *info, pgoff_t index)
 static void set_hole(struct shmem_inode_info *info, pgoff_t start, pgoff_t end)
 {
 	spin_lock(&info->lock);
-	info->hole.start = start;
-	info->hole.end = end;
+	/* Faults look first, and then under the lock. */
+	WRITE_ONCE(info->hole.start, start);
+	WRITE_ONCE(info->hole.end, end);
 	spin_unlock(&info->lock);
 }
 
