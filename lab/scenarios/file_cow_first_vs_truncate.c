@@ -12,7 +12,7 @@ static void store(struct race *r, struct race_hold *mine)
 	(void)race_touch_in(r, mine, r->mm, 1, 7);
 }
 
-static void truncate(struct race *r, struct race_hold *mine)
+static void shorten(struct race *r, struct race_hold *mine)
 {
 	race_resize_file(r, mine, 1);
 }
@@ -26,5 +26,5 @@ SCENARIO(file_cow_first_vs_truncate,
 	.claim = "a copy made at once is not left above the size either",
 	.reference = "case_H14",
 	.setup = setup,
-	.threads = { { "write", store }, { "truncate", truncate } },
+	.threads = { { "write", store }, { "truncate", shorten } },
 	.check = check)

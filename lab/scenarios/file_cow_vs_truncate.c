@@ -13,7 +13,7 @@ static void store(struct race *r, struct race_hold *mine)
 	(void)race_touch_in(r, mine, r->mm, 1, 7);
 }
 
-static void truncate(struct race *r, struct race_hold *mine)
+static void shorten(struct race *r, struct race_hold *mine)
 {
 	race_resize_file(r, mine, 1);
 }
@@ -27,5 +27,5 @@ SCENARIO(file_cow_vs_truncate,
 	.claim = "no private copy of a page is left above the file's size",
 	.reference = "case_H14",
 	.setup = setup,
-	.threads = { { "write", store }, { "truncate", truncate } },
+	.threads = { { "write", store }, { "truncate", shorten } },
 	.check = check)

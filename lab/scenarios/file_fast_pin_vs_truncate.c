@@ -14,7 +14,7 @@ static void pin(struct race *r, struct race_hold *mine)
 		      PINFOLD_FOLL_LONGTERM);
 }
 
-static void truncate(struct race *r, struct race_hold *mine)
+static void shorten(struct race *r, struct race_hold *mine)
 {
 	race_resize_file(r, mine, 1);
 }
@@ -30,5 +30,5 @@ static void check(struct race *r)
 SCENARIO(file_fast_pin_vs_truncate,
 	.claim = "a lockless pin has a page of the file, or one that was",
 	.setup = setup,
-	.threads = { { "pin", pin }, { "truncate", truncate } },
+	.threads = { { "pin", pin }, { "truncate", shorten } },
 	.check = check)

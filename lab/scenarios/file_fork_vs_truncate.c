@@ -15,7 +15,7 @@ static void fork_it(struct race *r, struct race_hold *mine)
 	race_done(mine);
 }
 
-static void truncate(struct race *r, struct race_hold *mine)
+static void shorten(struct race *r, struct race_hold *mine)
 {
 	race_resize_file(r, mine, 1);
 }
@@ -29,5 +29,5 @@ static void check(struct race *r)
 SCENARIO(file_fork_vs_truncate,
 	.claim = "a child is not left with what its parent lost to a truncation",
 	.setup = setup,
-	.threads = { { "fork", fork_it }, { "truncate", truncate } },
+	.threads = { { "fork", fork_it }, { "truncate", shorten } },
 	.check = check)

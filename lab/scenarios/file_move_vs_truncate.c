@@ -13,7 +13,7 @@ static void move(struct race *r, struct race_hold *mine)
 	race_move(r, mine, 0, 2, 600);
 }
 
-static void truncate(struct race *r, struct race_hold *mine)
+static void shorten(struct race *r, struct race_hold *mine)
 {
 	race_resize_file(r, mine, 1);
 }
@@ -27,5 +27,5 @@ static void check(struct race *r)
 SCENARIO(file_move_vs_truncate,
 	.claim = "truncation finds an entry that is moved meanwhile",
 	.setup = setup,
-	.threads = { { "move", move }, { "truncate", truncate } },
+	.threads = { { "move", move }, { "truncate", shorten } },
 	.check = check)

@@ -15,7 +15,7 @@ static void pin(struct race *r, struct race_hold *mine)
 	race_pin(r, mine, 1, 1, PINFOLD_FOLL_WRITE);
 }
 
-static void truncate(struct race *r, struct race_hold *mine)
+static void shorten(struct race *r, struct race_hold *mine)
 {
 	race_resize_file(r, mine, 1);
 }
@@ -33,5 +33,5 @@ SCENARIO(file_read_vs_truncate,
 	.claim = "what is truncated is not mapped, whoever faults it in",
 	.reference = "case_H14",
 	.setup = setup,
-	.threads = { { "pin", pin }, { "truncate", truncate } },
+	.threads = { { "pin", pin }, { "truncate", shorten } },
 	.check = check)
