@@ -19,6 +19,7 @@
 
 #include "host/errtext.h"
 #include "mm/filemap_internal.h"
+#include "mm/interval_tree.h"
 #include "mm/memcontrol.h"
 #include "mm/swap.h"
 #include "mm/workingset.h"
@@ -43,6 +44,8 @@ void mapping_init(struct address_space *mapping, struct machine *machine)
 	xa_init_zalloc(&mapping->i_pages, node_zalloc);
 	mapping->i_pages.xa_update = workingset_update_node;
 	init_rwsem(&mapping->invalidate_lock, RANK_INVALIDATE);
+	init_rwsem(&mapping->i_mmap_rwsem, RANK_I_MMAP);
+	interval_tree_init(&mapping->i_mmap);
 	spin_lock(&machine->lock);
 	list_add_tail(&mapping->machine_list, &machine->mapping_list);
 	spin_unlock(&machine->lock);
@@ -51,6 +54,7 @@ void mapping_init(struct address_space *mapping, struct machine *machine)
 void mapping_destroy(struct address_space *mapping)
 {
 	BUG_ON(mapping->nrpages);
+	BUG_ON(mapping->i_mmap.nr);
 	xa_destroy(&mapping->i_pages);
 	spin_lock(&mapping->machine->lock);
 	list_del(&mapping->machine_list);

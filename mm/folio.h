@@ -406,4 +406,21 @@ static inline bool folio_mark_dirty(struct folio *folio)
 	return !folio_test_and_set_dirty(folio);
 }
 
+/*
+ * set_page_dirty_lock() - the same by who has only a reference
+ *
+ * Context: takes the folio lock, so that the file stays meanwhile.
+ * Source: mm/page-writeback.c:set_page_dirty_lock()
+ */
+static inline bool set_page_dirty_lock(struct page *page)
+{
+	struct folio *folio = page_folio(page);
+	bool was_clean;
+
+	folio_lock(folio);
+	was_clean = folio_mark_dirty(folio);
+	folio_unlock(folio);
+	return was_clean;
+}
+
 #endif

@@ -14,6 +14,7 @@
  */
 #include "mm/vmscan.h"
 
+#include "mm/fs.h"
 #include "mm/memcontrol.h"
 #include "mm/swap.h"
 #include "mm/workingset.h"
@@ -84,16 +85,13 @@ static bool may_enter_fs(const struct address_space *mapping, gfp_t gfp)
 	       !mapping->a_ops->free_folio;
 }
 
-/*
- * Limit: what is mapped stays, however long ago it was used.
- */
 static bool can_reclaim(struct folio *folio, const struct scan_control *sc)
 {
 	const struct address_space *mapping = folio_mapping(folio);
 
 	return mapping && !mapping_keeps_values(mapping) &&
 	       !folio_test_dirty(folio) && !folio_test_writeback(folio) &&
-	       !folio_mapped(folio) && !folio_maybe_dma_pinned(folio) &&
+	       !folio_maybe_dma_pinned(folio) &&
 	       may_enter_fs(mapping, sc->gfp_mask);
 }
 
@@ -107,6 +105,16 @@ static void free_victim(struct zone *zone, struct folio *folio)
 	free_folio_frames(folio);
 }
 
+/*
+ * Nothing maps it any more, unless somebody used an entry since the last look.
+ * A dirty entry makes it dirty, so that is asked again afterwards.
+ */
+static bool can_unmap(struct folio *folio)
+{
+	return !folio_mapped(folio) ||
+	       (!folio_referenced(folio) && try_to_unmap(folio, TTU_TRYLOCK));
+}
+
 static bool shrink_folio(struct zone *zone, struct folio *folio,
 			 struct scan_control *sc)
 {
@@ -114,7 +122,7 @@ static bool shrink_folio(struct zone *zone, struct folio *folio,
 
 	if (!folio_trylock(folio))
 		return false;
-	gone = can_reclaim(folio, sc) &&
+	gone = can_reclaim(folio, sc) && can_unmap(folio) &&
 	       __remove_mapping(folio->mapping, folio, true,
 				sc->target_mem_cgroup);
 	/* Who waits has a reference, so of a victim nobody does. */

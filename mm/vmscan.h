@@ -9,8 +9,8 @@
  *	                          |  |       ^
  *	                 victims  v  '-------' accessed twice
  *
- * A victim goes if it is clean, not under writeback, not mapped, and nobody but
- * the cache has it.  It leaves a shadow.
+ * A victim goes if it is clean, not under writeback, not used through an entry
+ * since the last look, and nobody but the cache has it.  It leaves a shadow.
  *
  * Source: include/linux/swap.h, mm/vmscan.c
  * Differs: nothing is written back, and there is no swap space, so only clean

@@ -176,7 +176,7 @@ static void *work(void *arg)
 	struct worker *w = arg;
 
 	set_active_memcg(group);
-	for (; !READ_ONCE(stop); w->done++)
+	for (; !READ_ONCE(stop); WRITE_ONCE(w->done, w->done + 1))
 		w->work(w);
 	set_active_memcg(NULL);
 	machine_leave(previous);
@@ -251,6 +251,8 @@ static void test_fm_B24(void **state)
 		assert_int_equal(pthread_create(&workers[i].thread, NULL, work,
 						&workers[i]), 0);
 	}
+	while (!READ_ONCE(workers[0].done) || !READ_ONCE(workers[1].done))
+		cpu_relax();
 	for (pgoff_t i = 0; i < NR_PUBLISHED; i += 16) {
 		struct folio *folios[16];
 
@@ -262,10 +264,8 @@ static void test_fm_B24(void **state)
 							16), 16);
 	}
 	WRITE_ONCE(stop, true);
-	for (unsigned int i = 0; i < 2; i++) {
+	for (unsigned int i = 0; i < 2; i++)
 		pthread_join(workers[i].thread, NULL);
-		assert_true(workers[i].done > 2);
-	}
 	for (pgoff_t i = 0; i < NR_PUBLISHED; i++) {
 		assert_non_null(cached(i));
 		assert_int_equal(*word_of(cached(i), 0), i + 1);
