@@ -104,9 +104,8 @@ static void *wait_interruptible(void *arg)
 
 	(void)arg;
 	smp_store_release(&victim, current->waiter);
-	ended = folio_lock_mode(folio, SUBCLASS_NORMAL, WAIT_INTERRUPTIBLE);
-	if (!ended)
-		folio_unlock(folio);
+	ended = (int)PTR_ERR(__filemap_get_folio(&map, 3, FGP_LOCK |
+						 FGP_INTERRUPTIBLE, 0));
 	waiter_clear();
 	machine_leave(previous);
 	return NULL;
@@ -119,6 +118,7 @@ static void test_signal(void **state)
 	(void)state;
 	cache_begin();
 	folio = cache_add(3, 0);
+	lru_add_drain_all(the_machine());
 	folio_lock(folio);
 	victim = NULL;
 	start(&waiter, wait_interruptible, NULL);
@@ -129,6 +129,7 @@ static void test_signal(void **state)
 	pthread_join(waiter, NULL);
 	assert_int_equal(ended, -EINTR);
 	assert_true(folio_test_locked(folio));
+	assert_int_equal(folio_ref_count(folio), 1);
 	folio_unlock(folio);
 	cache_end();
 }
