@@ -209,7 +209,7 @@ static void test_storm(void **state)
 	WRITE_ONCE(stop, true);
 	for (unsigned int i = 0; i < ARRAY_SIZE(works); i++) {
 		pthread_join(workers[i].thread, NULL);
-		assert_true(workers[i].done > 10);
+		assert_true(workers[i].done > 0);
 	}
 	check_kept();
 	assert_valid(&t);
