@@ -52,22 +52,22 @@ struct part {
 	const char *title;
 	bool copy, cold, query;
 	enum populate_file file;
-	bool all_batches, ordered_only;
+	bool all_batches, ordered_only, small_only;
 };
 
 static const struct part parts[] = {
-	{ "index", "without a copy", false, false, false, FILE_FRESH, true,
-	  false },
-	{ "query", "looking up what is there", false, false, true, FILE_FULL,
-	  false, false },
-	{ "index-half", "without a copy, every other folio is there", false,
-	  false, false, FILE_HALF, false, true },
-	{ "copy", "with a copy", true, false, false, FILE_FRESH, false, false },
-	{ "copy-half", "with a copy, every other folio is there", true, false,
-	  false, FILE_HALF, false, true },
+	{ .name = "index", .title = "without a copy", .all_batches = true },
+	{ .name = "query", .title = "looking up what is there", .query = true,
+	  .file = FILE_FULL },
+	{ .name = "index-half", .title = "without a copy, every other folio is "
+	  "there", .file = FILE_HALF, .ordered_only = true },
+	{ .name = "copy", .title = "with a copy", .copy = true },
+	{ .name = "copy-half", .title = "with a copy, every other folio is "
+	  "there", .copy = true, .file = FILE_HALF, .ordered_only = true,
+	  .small_only = true },
 	/* Last: it takes the machine away. */
-	{ "copy-cold", "with a copy, into memory that nobody has touched", true,
-	  true, false, FILE_FRESH, false, true },
+	{ .name = "copy-cold", .title = "with a copy, into memory that nobody "
+	  "has touched", .copy = true, .cold = true, .ordered_only = true },
 };
 
 /* ---- rows -------------------------------------------------------------------- */
@@ -88,14 +88,15 @@ static void add_way(const struct bench_options *o, struct populate_way *ways,
 }
 
 static void add_batches(const struct bench_options *o, const struct part *part,
-			unsigned int order, struct populate_way *ways,
+			const struct populate *p, struct populate_way *ways,
 			unsigned int *nr)
 {
 	const unsigned int given = (unsigned int)
-		max(o->pages_per_call >> order, 1UL);
-	const unsigned int *sizes = part->all_batches ? batches : usual_batch;
-	unsigned int nr_sizes = part->all_batches ? ARRAY_SIZE(batches) :
-						    ARRAY_SIZE(usual_batch);
+		max(o->pages_per_call >> p->order, 1UL);
+	const bool all = part->all_batches && !p->shuffled;
+	const unsigned int *sizes = all ? batches : usual_batch;
+	unsigned int nr_sizes = all ? ARRAY_SIZE(batches) :
+				      ARRAY_SIZE(usual_batch);
 
 	if (o->pages_per_call) {
 		sizes = &given;
@@ -108,7 +109,7 @@ static void add_batches(const struct bench_options *o, const struct part *part,
 
 /* The rows of a part that are asked for, the limit last. */
 static unsigned int choose(const struct bench_options *o,
-			   const struct part *part, unsigned int order,
+			   const struct part *part, const struct populate *p,
 			   struct populate_way *ways)
 {
 	unsigned int nr = 0;
@@ -118,7 +119,7 @@ static unsigned int choose(const struct bench_options *o,
 		add_way(o, ways, &nr, &query_batch);
 	} else {
 		add_way(o, ways, &nr, &one);
-		add_batches(o, part, order, ways, &nr);
+		add_batches(o, part, p, ways, &nr);
 	}
 	if (!nr)
 		return 0;
@@ -133,6 +134,15 @@ static void size_name(char *out, size_t room, unsigned int order)
 
 	snprintf(out, room, "%u%c", 1u << ((order + 2) % 10),
 		 units[(order + 2) / 10 % 3]);
+}
+
+/* Copying takes long, and longer if the host has to find the memory. */
+static unsigned int part_repeats(const struct part *part,
+				 const struct bench_options *o)
+{
+	if (part->cold)
+		return min(COLD_REPEATS, o->repeats);
+	return part->copy ? (2 * o->repeats + 1) / 3 : o->repeats;
 }
 
 static void init_row(struct bench_row *row, const struct part *part,
@@ -150,8 +160,7 @@ static void init_row(struct bench_row *row, const struct part *part,
 		.bytes = o->bytes,
 		.pages_per_call = (unsigned long)way->batch << order,
 		.threads = o->threads,
-		.repeats = part->cold ? min(COLD_REPEATS, o->repeats) :
-					o->repeats,
+		.repeats = part_repeats(part, o),
 	};
 	snprintf(row->algo, sizeof(row->algo), "%s", way->name);
 	size_name(row->shape, sizeof(row->shape), order);
@@ -198,7 +207,8 @@ static int take_turn(struct populate *p, const struct populate_way *way,
 	double streamed;
 	int err = populate_turn(p, way, ns);
 
-	if (err || way->fill != populate_limit_copy)
+	/* The host's part is the same for both. */
+	if (err || way->fill != populate_limit_copy || p->cold)
 		return err;
 	err = populate_turn(p, &limit_stream, &streamed);
 	*ns = min(*ns, streamed);
@@ -215,9 +225,9 @@ static int measure(struct populate *p, const struct populate_way *ways,
 	int err = ns ? choose_rounds(p, &ways[nr - 1]) :
 		       fail(-ENOMEM, "no memory for samples", 0, 0, 0);
 
-	/* Turn 0 warms up, and looks at every byte. */
-	for (unsigned int r = 0; r <= repeats && !err; r++) {
-		p->careful = !r;
+	/* Turn 0 warms up, and looks at every byte; nothing warms cold memory. */
+	for (unsigned int r = p->cold; r <= repeats && !err; r++) {
+		p->careful = r == p->cold;
 		for (unsigned int i = 0; i < nr && !err; i++) {
 			err = take_turn(p, &ways[i], &ns[i][r ? r - 1 : 0]);
 			fill_events(p, &rows[i]);
@@ -251,9 +261,13 @@ static int run_part(struct populate *p, const struct part *part,
 	const struct bench_options *o = p->options;
 	struct bench_row *rows = &result->rows[result->nr_rows];
 	struct populate_way ways[MAX_WAYS];
-	unsigned int nr = choose(o, part, p->order, ways);
+	unsigned int nr = choose(o, part, p, ways);
 
-	if (!nr || (part->ordered_only && p->shuffled))
+	if (!nr || (part->ordered_only && p->shuffled) ||
+	    (part->small_only && p->order))
+		return 0;
+	/* A copy adds no events. */
+	if (COUNTING_BUILD && (part->copy || p->shuffled))
 		return 0;
 	if (result->nr_rows + nr > BENCH_MAX_ROWS)
 		return fail(-E2BIG, "more than %" PRIu64 " rows", BENCH_MAX_ROWS,
@@ -418,8 +432,8 @@ static void print_part(const struct bench_result *r, const struct part *part,
 			note_row(&t, &r->rows[i]);
 	if (!t.nr_lines)
 		return;
-	fprintf(out, "\n%s, frames %s\n  %-14s", part->title,
-		bench_frames_name(frames), "ns/page");
+	fprintf(out, "\n%s, frames %s, medians of %u\n  %-14s", part->title,
+		bench_frames_name(frames), t.lines[0]->repeats, "ns/page");
 	for (unsigned int s = 0; s < t.nr_shapes; s++)
 		fprintf(out, "  %-24s", t.shapes[s]);
 	fprintf(out, "\n  %-14s", "");

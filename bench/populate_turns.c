@@ -247,7 +247,7 @@ static int check_turn(struct populate *p)
 {
 	if (p->way->engine)
 		return check_file(p);
-	return p->copy ? check_target(p) : 0;
+	return p->copy && p->careful ? check_target(p) : 0;
 }
 
 static void run_round(struct populate_lane *lane)
@@ -369,28 +369,55 @@ static void make_cold(struct populate *p)
 	p->target = NULL;
 }
 
+static void fill_source(struct populate *p)
+{
+	for (u64 i = 0; i < p->options->bytes; i += sizeof(u64)) {
+		u64 word = random_next(&p->random);
+
+		memcpy(p->source + i, &word, sizeof(word));
+	}
+}
+
+/* What is copied from and, by the limit, to. */
+static int get_contents(struct populate *p)
+{
+	if (!p->source) {
+		p->source = get_bytes(p->options->bytes, false);
+		if (p->source)
+			fill_source(p);
+	}
+	if (!p->target)
+		p->target = get_bytes(p->options->bytes, !p->cold);
+	if (!p->source || !p->target)
+		return fail(-ENOMEM, "no memory for %" PRIu64 " bytes twice",
+			    p->options->bytes, 0, 0);
+	/* memcpy() is looked at once. */
+	if (p->way->engine || p->careful)
+		stamp_source(p);
+	return 0;
+}
+
 static int begin_turn(struct populate *p)
 {
-	if (p->copy)
-		stamp_source(p);
+	int err = 0;
+
 	if (p->cold)
 		make_cold(p);
-	if (p->copy && !p->target) {
-		p->target = get_bytes(p->options->bytes, !p->cold);
-		if (!p->target)
-			return fail(-ENOMEM, "no memory for %" PRIu64 " bytes",
-				    p->options->bytes, 0, 0);
-	}
+	if (p->copy)
+		err = get_contents(p);
+	if (err)
+		return err;
 	return p->machine ? 0 : make_machine(p, !p->cold);
 }
 
 int populate_turn(struct populate *p, const struct populate_way *way,
 		  double *ns)
 {
-	int err = begin_turn(p);
 	u64 slowest = 0;
+	int err;
 
 	p->way = way;
+	err = begin_turn(p);
 	if (!err)
 		err = run_lanes(p);
 	for (unsigned int i = 0; i < p->nr_lanes && !err; i++) {
@@ -434,15 +461,6 @@ int populate_begin(struct populate *p, const struct bench_options *options,
 		.gate = { .nr_lanes = options->threads },
 	};
 	cut_stripes(p);
-	p->source = get_bytes(options->bytes, false);
-	if (!p->source)
-		return fail(-ENOMEM, "no memory for a source of %" PRIu64
-			    " bytes", options->bytes, 0, 0);
-	for (u64 i = 0; i < options->bytes; i += sizeof(u64)) {
-		u64 word = random_next(&p->random);
-
-		memcpy(p->source + i, &word, sizeof(word));
-	}
 	err = populate_limit_begin(&p->limit, p->nr_pages, order,
 				   shuffled ? &p->random : NULL);
 	if (!err)

@@ -182,8 +182,11 @@ static void print_preamble(const struct bench_suite *suite,
 		bytes / 1048576.0);
 	if (o->pages_per_call)
 		fprintf(out, "%lu pages a call, ", o->pages_per_call);
-	fprintf(out, "%u thread%s, medians of %u\n", o->threads,
-		o->threads > 1 ? "s" : "", o->repeats);
+	fprintf(out, "%u thread%s", o->threads, o->threads > 1 ? "s" : "");
+	/* Its parts differ. */
+	if (!r->nr_rows || !r->rows[0].populate)
+		fprintf(out, ", medians of %u", o->repeats);
+	fprintf(out, "\n");
 	if (r->metadata_only)
 		fprintf(out, "arena: metadata only, page tables are real\n");
 	else if (r->arena_bytes)
