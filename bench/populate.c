@@ -104,7 +104,8 @@ static void add_batches(const struct bench_options *o, const struct part *part,
 	}
 	for (unsigned int i = 0; i < nr_sizes; i++)
 		add_way(o, ways, nr, &(struct populate_way){
-			"batch", sizes[i], populate_batch, true });
+			"batch", sizes[i], part->copy ? populate_publish :
+							populate_batch, true });
 }
 
 /* The rows of a part that are asked for, the limit last. */
@@ -180,15 +181,37 @@ static void fill_events(const struct populate *p, struct bench_row *row)
 	}
 }
 
+/*
+ * The C library's memcpy() streams too, but only from some size on, which the
+ * share of a thread may be below: of the two the faster one is the limit.
+ */
+static int choose_copy(struct populate *p, struct populate_way *limit)
+{
+	double plain = 0, streaming = 0, ns;
+	int err = 0;
+
+	for (int i = 0; i < 3 && !err; i++) {
+		err = populate_turn(p, &limit_copy, &ns);
+		plain = i ? min(plain, ns) : ns;
+		if (!err)
+			err = populate_turn(p, &limit_stream, &ns);
+		streaming = i ? min(streaming, ns) : ns;
+	}
+	*limit = plain <= streaming ? limit_copy : limit_stream;
+	return err;
+}
+
 /* As many fillings as make one sample of the limit SAMPLE_NS long. */
-static int choose_rounds(struct populate *p, const struct populate_way *limit)
+static int choose_rounds(struct populate *p, struct populate_way *limit)
 {
 	double ns = 0;
 	int err;
 
 	p->rounds = 1;
-	if (p->copy || COUNTING_BUILD)
+	if (p->cold || COUNTING_BUILD)
 		return 0;
+	if (p->copy)
+		return choose_copy(p, limit);
 	err = populate_turn(p, limit, &ns);
 	if (!err)
 		err = populate_turn(p, limit, &ns);
@@ -197,27 +220,9 @@ static int choose_rounds(struct populate *p, const struct populate_way *limit)
 	return err;
 }
 
-/*
- * The C library's memcpy() streams too, but only from some size on, which the
- * share of a thread may be below: of the two the faster one is the limit.
- */
-static int take_turn(struct populate *p, const struct populate_way *way,
-		     double *ns)
-{
-	double streamed;
-	int err = populate_turn(p, way, ns);
-
-	/* The host's part is the same for both. */
-	if (err || way->fill != populate_limit_copy || p->cold)
-		return err;
-	err = populate_turn(p, &limit_stream, &streamed);
-	*ns = min(*ns, streamed);
-	return err;
-}
-
 typedef double samples[BENCH_MAX_REPEATS];
 
-static int measure(struct populate *p, const struct populate_way *ways,
+static int measure(struct populate *p, struct populate_way *ways,
 		   unsigned int nr, struct bench_row *rows)
 {
 	const unsigned int repeats = COUNTING_BUILD ? 1 : rows[0].repeats;
@@ -229,7 +234,7 @@ static int measure(struct populate *p, const struct populate_way *ways,
 	for (unsigned int r = p->cold; r <= repeats && !err; r++) {
 		p->careful = r == p->cold;
 		for (unsigned int i = 0; i < nr && !err; i++) {
-			err = take_turn(p, &ways[i], &ns[i][r ? r - 1 : 0]);
+			err = populate_turn(p, &ways[i], &ns[i][r ? r - 1 : 0]);
 			fill_events(p, &rows[i]);
 		}
 	}

@@ -14,7 +14,7 @@
 #include "bench/bench.h"
 #include "bench/gate.h"
 #include "lab/random.h"
-#include "mm/filemap.h"
+#include "mm/guest_memfd.h"
 
 /* What is in the file when the clock starts. */
 enum populate_file { FILE_FRESH, FILE_HALF, FILE_FULL };
@@ -58,7 +58,7 @@ struct populate {
 	unsigned long nr_pages;
 
 	struct machine *machine;	/* NULL while the part is cold */
-	struct address_space mapping;
+	struct guest_memfd *gmem;	/* the file */
 	char *source, *target;		/* @target: the limit's */
 	struct random random;
 	u64 stamp;			/* what the source says in this turn */
@@ -97,6 +97,7 @@ int __must_check populate_turn(struct populate *p,
 /* Ways to fill (populate_ways.c). */
 void populate_one(struct populate_lane *lane);
 void populate_batch(struct populate_lane *lane);
+void populate_publish(struct populate_lane *lane);
 void populate_query_one(struct populate_lane *lane);
 void populate_query_batch(struct populate_lane *lane);
 

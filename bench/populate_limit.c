@@ -81,7 +81,7 @@ static __always_inline void add(const struct populate *p, pgoff_t index,
 	void **slots = &p->limit.slots[index];
 
 	WRITE_ONCE(page->flags, order ? BIT(PG_head) : 0);
-	WRITE_ONCE(page->mapping, (struct address_space *)&p->mapping);
+	WRITE_ONCE(page->mapping, &p->gmem->mapping);
 	page->index = index;
 	for (unsigned long i = 1; i < 1UL << order; i++)
 		WRITE_ONCE(page[i].compound_head, (unsigned long)page | 1);

@@ -99,7 +99,7 @@ static int check_order(const struct populate *p, const struct census *c)
 /* Is the file what it claims to be?  Nobody else is at it. */
 static int check_file(struct populate *p)
 {
-	XA_STATE(xas, &p->mapping.i_pages, 0);
+	XA_STATE(xas, &p->gmem->mapping.i_pages, 0);
 	struct census c = { 0 };
 	pf_pfn_t last = 0;
 	pgoff_t index = 0;
@@ -148,12 +148,12 @@ static int add_some(struct populate_lane *lane, unsigned int first,
 
 	for (pgoff_t index = lane->start + ((pgoff_t)first << p->order);
 	     index < lane->end; index += (pgoff_t)step << p->order) {
-		struct folio *folio = folio_alloc(p->mapping.gfp_mask, p->order);
+		struct folio *folio = folio_alloc(p->gmem->mapping.gfp_mask, p->order);
 		int err = -ENOMEM;
 
 		if (folio)
-			err = filemap_add_folio(&p->mapping, folio, index,
-						p->mapping.gfp_mask);
+			err = filemap_add_folio(&p->gmem->mapping, folio, index,
+						p->gmem->mapping.gfp_mask);
 		if (err)
 			return err;
 		folio_unlock(folio);
@@ -186,7 +186,7 @@ static void remove_some(struct populate_lane *lane, unsigned int first,
 
 		if (i % step != first)
 			continue;
-		folio = filemap_lock_folio(&p->mapping,
+		folio = filemap_lock_folio(&p->gmem->mapping,
 					   lane->start + (i << p->order));
 		if (IS_ERR(folio))
 			continue;
@@ -215,7 +215,7 @@ static int shuffle_stripe(struct populate_lane *lane)
 	unsigned long got = 0;
 
 	while (folios && got < nr &&
-	       (folios[got] = folio_alloc(p->mapping.gfp_mask, p->order)))
+	       (folios[got] = folio_alloc(p->gmem->mapping.gfp_mask, p->order)))
 		got++;
 	for (unsigned long i = got; i > 0; i--) {
 		unsigned long k = random_below(&r, i);
@@ -343,21 +343,28 @@ static int make_machine(struct populate *p, bool touch)
 		.cma_bytes = o->cma_bytes,
 	}, &p->machine);
 
+	struct machine *previous;
+
 	if (err)
 		return err;
-	/* As guest_memfd has it: on no list, never mapped. */
-	mapping_init(&p->mapping, p->machine);
-	mapping_set_folio_order_range(&p->mapping, 0, MAX_PAGECACHE_ORDER);
-	mapping_set_inaccessible(&p->mapping);
-	return 0;
+	previous = machine_enter(p->machine);
+	err = guest_memfd_create(o->bytes, p->order, &p->gmem);
+	machine_leave(previous);
+	return err;
 }
 
 static void drop_machine(struct populate *p)
 {
+	struct machine *previous;
+
 	if (!p->machine)
 		return;
-	mapping_destroy(&p->mapping);
+	previous = machine_enter(p->machine);
+	if (p->gmem)
+		guest_memfd_destroy(p->gmem);
+	machine_leave(previous);
 	machine_destroy(p->machine);
+	p->gmem = NULL;
 	p->machine = NULL;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ways to fill a file: folio by folio, as before S4, and many at a time.  Both
+ * Ways to fill a file: folio by folio, as before S4, and many at a time.  All
  * copy with the same copier.
  */
 #include "bench/populate.h"
@@ -30,8 +30,8 @@ void populate_one(struct populate_lane *lane)
 	pgoff_t index = lane->start;
 
 	while (index < lane->end) {
-		struct folio *folio = __filemap_get_folio(&p->mapping, index,
-						fgp, p->mapping.gfp_mask);
+		struct folio *folio = __filemap_get_folio(&p->gmem->mapping, index,
+						fgp, p->gmem->mapping.gfp_mask);
 
 		if (IS_ERR(folio)) {
 			lane->err = (int)PTR_ERR(folio);
@@ -48,20 +48,6 @@ void populate_one(struct populate_lane *lane)
 	lane->done = index - lane->start;
 }
 
-/* What one call has got. */
-static void finish_batch(const struct populate *p, struct folio_grab *grab)
-{
-	if (p->copy) {
-		for (unsigned int i = 0; i < grab->nr; i++)
-			copy_folio(p, grab->folios[i]);
-		stream_copy_fence();
-		for (unsigned int i = 0; i < grab->nr; i++)
-			folio_set_uptodate(grab->folios[i]);
-	}
-	for (unsigned int i = 0; i < grab->nr; i++)
-		let_go(grab->folios[i]);
-}
-
 void populate_batch(struct populate_lane *lane)
 {
 	struct populate *p = lane->p;
@@ -75,18 +61,38 @@ void populate_batch(struct populate_lane *lane)
 		/* A call of more than a batch takes several. */
 		if (index == end)
 			end = min(index + step, lane->end);
-		nr = filemap_grab_folios(&p->mapping, index, end - index,
+		nr = filemap_grab_folios(&p->gmem->mapping, index, end - index,
 					 FGP_LOCK | FGP_CREAT,
-					 p->mapping.gfp_mask, p->order, &grab);
+					 p->gmem->mapping.gfp_mask, p->order, &grab);
 		if (nr < 0) {
 			lane->err = nr;
 			break;
 		}
-		finish_batch(p, &grab);
+		for (unsigned int i = 0; i < grab.nr; i++)
+			let_go(grab.folios[i]);
 		index = grab.next;
 	}
 	filemap_grab_end(&grab);
 	lane->done = index - lane->start;
+}
+
+/* Copied first, then added: nothing has to be locked. */
+void populate_publish(struct populate_lane *lane)
+{
+	struct populate *p = lane->p;
+	const u64 step = (u64)p->way->batch << p->order << PAGE_SHIFT;
+	u64 at = lane->start << PAGE_SHIFT, end = lane->end << PAGE_SHIFT;
+	int64_t done = 0;
+
+	for (; at < end; at += (u64)done) {
+		done = guest_memfd_populate(p->gmem, at, p->source + at,
+					    min(step, end - at));
+		if (done <= 0) {
+			lane->err = (int)done;
+			break;
+		}
+	}
+	lane->done = (at >> PAGE_SHIFT) - lane->start;
 }
 
 void populate_query_one(struct populate_lane *lane)
@@ -94,7 +100,7 @@ void populate_query_one(struct populate_lane *lane)
 	pgoff_t index = lane->start;
 
 	while (index < lane->end) {
-		struct folio *folio = filemap_get_folio(&lane->p->mapping,
+		struct folio *folio = filemap_get_folio(&lane->p->gmem->mapping,
 							index);
 
 		if (IS_ERR(folio)) {
@@ -114,7 +120,7 @@ void populate_query_batch(struct populate_lane *lane)
 
 	folio_batch_init(&fbatch);
 	while (index < lane->end &&
-	       filemap_get_folios(&lane->p->mapping, &index, lane->end - 1,
+	       filemap_get_folios(&lane->p->gmem->mapping, &index, lane->end - 1,
 				  &fbatch))
 		folio_batch_release(&fbatch);
 	lane->done = min(index, lane->end) - lane->start;
