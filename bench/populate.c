@@ -445,8 +445,10 @@ static void print_part(const struct bench_result *r, const struct part *part,
 	for (unsigned int s = 0; s < t.nr_shapes; s++)
 		fprintf(out, "  %-24s", "   ns (xlimit)   GiB/s");
 	fprintf(out, "\n");
-	for (unsigned int i = 0; i < t.nr_lines; i++)
-		print_line(r, &t, t.lines[i], out);
+	for (unsigned int last = 0; last < 2; last++)
+		for (unsigned int i = 0; i < t.nr_lines; i++)
+			if (last == !strcmp(t.lines[i]->algo, "limit"))
+				print_line(r, &t, t.lines[i], out);
 }
 
 /* What batching saves, both ways of saying it. */
