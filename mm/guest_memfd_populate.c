@@ -39,15 +39,42 @@ void gmem_fill_init(struct gmem_fill *fill, struct guest_memfd *gmem)
 	fill->overwrite = false;
 	fill->small_until = 0;
 	fill->nr = 0;
+	fill->frame = 0;
+	fill->nr_frames = 0;
 	filemap_publish_init(&fill->publish, &gmem->mapping);
+}
+
+static struct folio *next_frame(struct gmem_fill *fill)
+{
+	struct folio *folio = fill->frames[fill->frame++];
+
+	folio_ref_unfreeze(folio, 1);
+	return folio;
 }
 
 void gmem_fill_end(struct gmem_fill *fill)
 {
 	filemap_publish_end(&fill->publish);
+	while (fill->frame < fill->nr_frames)
+		folio_put(next_frame(fill));
 }
 
 /* ---- take and copy --------------------------------------------------- */
+
+/*
+ * One of @nr frames that will be needed.  All are taken together: between the
+ * copies of pages each would find its descriptor out of the caches.
+ */
+static struct folio *take_page(struct gmem_fill *fill, pgoff_t nr)
+{
+	if (fill->frame == fill->nr_frames) {
+		fill->frame = 0;
+		fill->nr_frames = folio_alloc_frozen(
+			fill->gmem->mapping.gfp_mask, fill->frames,
+			(unsigned int)min(nr, (pgoff_t)FILEMAP_PUBLISH_MAX));
+	}
+	return fill->nr_frames ? next_frame(fill) : NULL;
+}
 
 /* The largest order at @index that ends before @end. */
 static unsigned int largest_order(const struct gmem_fill *fill, pgoff_t index,
@@ -65,7 +92,7 @@ static unsigned int largest_order(const struct gmem_fill *fill, pgoff_t index,
 }
 
 /* Short memory makes smaller folios; halves keep what follows aligned. */
-static struct folio *take_frame(const struct gmem_fill *fill, pgoff_t index,
+static struct folio *take_frame(struct gmem_fill *fill, pgoff_t index,
 				pgoff_t end)
 {
 	const gfp_t gfp = fill->gmem->mapping.gfp_mask;
@@ -73,7 +100,8 @@ static struct folio *take_frame(const struct gmem_fill *fill, pgoff_t index,
 	struct folio *folio;
 
 	do {
-		folio = filemap_alloc_folio(gfp, order);
+		folio = order ? filemap_alloc_folio(gfp, order) :
+				take_page(fill, end - index);
 	} while (!folio && order--);
 	return folio;
 }
