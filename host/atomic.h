@@ -227,9 +227,19 @@ static inline bool test_bit(unsigned int nr, const unsigned long *word)
 	return READ_ONCE(*word) >> nr & 1;
 }
 
+static inline bool test_bit_acquire(unsigned int nr, const unsigned long *word)
+{
+	return __atomic_load_n(word, __ATOMIC_ACQUIRE) >> nr & 1;
+}
+
 static inline void set_bit(unsigned int nr, unsigned long *word)
 {
 	__atomic_fetch_or(word, BIT(nr), __ATOMIC_RELAXED);
+}
+
+static inline void set_bit_release(unsigned int nr, unsigned long *word)
+{
+	__atomic_fetch_or(word, BIT(nr), __ATOMIC_RELEASE);
 }
 
 static inline void clear_bit(unsigned int nr, unsigned long *word)

@@ -9,14 +9,18 @@
 const char *const lock_rank_names[NR_LOCK_RANKS] = {
 	[RANK_NONE] = "none",
 	[RANK_SESSION] = "gup_test session",
+	[RANK_I_RWSEM] = "i_rwsem",
 	[RANK_MM_LIST] = "mm list lock",
 	[RANK_MMAP] = "mmap_lock",
 	[RANK_HUGETLB_FAULT] = "hugetlb fault lock",
 	[RANK_INVALIDATE] = "invalidate lock",
 	[RANK_FOLIO] = "folio lock",
+	[RANK_I_MMAP] = "i_mmap_rwsem",
 	[RANK_ANON_VMA] = "anon_vma lock",
 	[RANK_PTL] = "page-table lock",
+	[RANK_SHMEM] = "shmem lock",
 	[RANK_XA] = "xa_lock",
+	[RANK_SHADOW] = "shadow nodes lock",
 	[RANK_USERFAULT] = "userfault lock",
 	[RANK_HUGETLB] = "hugetlb lock",
 	[RANK_LRU] = "lru lock",
@@ -121,6 +125,14 @@ bool lockrank_held(enum lock_rank rank)
 {
 	for (int i = 0; i < nr_held; i++)
 		if (held[i].rank == rank)
+			return true;
+	return false;
+}
+
+bool lockrank_held_spin(void)
+{
+	for (int i = 0; i < nr_held; i++)
+		if (held[i].rank >= RANK_PTL)
 			return true;
 	return false;
 }

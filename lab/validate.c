@@ -9,6 +9,7 @@
 #include "lab/validate.h"
 
 #include "lab/validate_cache.h"
+#include "mm/fs.h"
 #include "mm/gfp.h"
 #include "mm/gup.h"
 #include "mm/huge_memory.h"
@@ -49,6 +50,8 @@ struct audit {
 	int64_t tables;
 	int64_t rss;
 	u64 reserved[NR_HSTATES];	/* of all address spaces' areas */
+	u64 charged[NR_MEM_CGROUPS];	/* pages of folios, by group */
+	u64 listed[NR_MEM_CGROUPS][NR_LRU_LISTS]; /* those on LRU lists */
 };
 
 static void __printf(3, 4) report(struct audit *a, enum mm_invariant nr,
@@ -118,7 +121,8 @@ static void check_locks(struct audit *a)
 	struct machine *m = a->machine;
 	struct mm_struct *mm;
 
-	CHECK(a, MM_LOCKED, !m->lock.word, "the machine is locked");
+	CHECK(a, MM_LOCKED, !m->lock.word && !m->workingset.lock.word,
+	      "the machine is locked");
 	for (unsigned int z = 0; z < MAX_NR_ZONES; z++)
 		CHECK(a, MM_LOCKED, !m->zones[z].lock.word &&
 		      !m->zones[z].lru_lock.word && !m->zones[z].nr_isolated,
@@ -151,6 +155,8 @@ static void tally_lru_list(struct audit *a, struct zone *zone,
 
 		tally_of(a, folio)->listed++;
 		nr += folio_nr_pages(folio);
+		a->listed[folio->memcg_id % NR_MEM_CGROUPS][list] +=
+			(u64)folio_nr_pages(folio);
 		CHECK(a, MM_LRU, its + folio_test_active(folio) == list &&
 		      page_zone(&folio->page) == zone, "pfn %" PRIu64
 		      " is on LRU list %d", folio_pfn(folio), list);
@@ -370,7 +376,9 @@ static void check_areas(struct audit *a)
 	unsigned int nr = 0;
 
 	for (; vma; vma = vma_next(vma)) {
-		pgprot_t prot = vm_get_page_prot(vma->vm_flags);
+		pgprot_t prot = vm_get_page_prot(vma_wants_writenotify(vma) ?
+						 vma->vm_flags & ~VM_SHARED :
+						 vma->vm_flags);
 
 		nr++;
 		if (is_vm_hugetlb_page(vma))
@@ -448,6 +456,22 @@ static void check_permissions(struct audit *a, struct vm_area_struct *vma,
 	      address);
 }
 
+/* A page of a file is of the file that the area maps. */
+static void check_file_page(struct audit *a, struct vm_area_struct *vma,
+			    struct folio *folio, pf_addr_t address,
+			    bool writable)
+{
+	CHECK(a, MM_ENTRIES, vma->vm_file &&
+	      folio->mapping == vma->vm_file->f_mapping, "the page of %#" PRIx64
+	      " is of another file, or of none", address);
+	CHECK(a, MM_ENTRIES, !writable || (vma->vm_flags & VM_SHARED),
+	      "a file's page is writable in the private area at %#" PRIx64,
+	      address);
+	CHECK(a, MM_ENTRIES, !writable || !vma_wants_writenotify(vma) ||
+	      folio_test_dirty(folio), "a page at %#" PRIx64 " may be written, "
+	      "and the file does not know", address);
+}
+
 /* @nr pages of one folio at @address, mapped by one entry. */
 static void tally_mapping(struct audit *a, struct vm_area_struct *vma,
 			  pf_addr_t address, struct page *page, long nr,
@@ -462,16 +486,18 @@ static void tally_mapping(struct audit *a, struct vm_area_struct *vma,
 		t->leaf_maps++;
 	else
 		a->tally[page_to_pfn(page)].page_maps++;
-	a->rss += folio_test_hugetlb(folio) ? 0 : nr;
-	CHECK(a, MM_ENTRIES, folio_test_anon(folio) && vma &&
-	      folio_test_hugetlb(folio) == is_vm_hugetlb_page(vma) &&
+	a->rss += folio_test_hugetlb(folio) || !folio_test_anon(folio) ? 0 : nr;
+	CHECK(a, MM_ENTRIES, vma && folio_test_hugetlb(folio) == is_vm_hugetlb_page(vma) &&
 	      folio_test_uptodate(folio) && !test_bit(PG_table, &page->flags),
 	      "pfn %" PRIu64 " is mapped at %#" PRIx64, page_to_pfn(page),
 	      address);
 	CHECK(a, MM_INDEX, vma && folio->index + folio_page_idx(folio, page) ==
 	      linear_page_index(vma, address), "pfn %" PRIu64 " at %#" PRIx64,
 	      page_to_pfn(page), address);
-	CHECK(a, MM_EXCLUSIVE, !writable || PageAnonExclusive(page),
+	if (vma && !folio_test_anon(folio))
+		check_file_page(a, vma, folio, address, writable);
+	CHECK(a, MM_EXCLUSIVE, !writable || !folio_test_anon(folio) ||
+	      PageAnonExclusive(page),
 	      "pfn %" PRIu64 " is writable at %#" PRIx64 ", and shared",
 	      page_to_pfn(page), address);
 }
@@ -702,10 +728,13 @@ static void check_rmap(struct audit *a, struct folio *folio)
 	const struct tally *t = tally_of(a, folio);
 	u32 found = 0;
 
-	if (!folio_test_anon(folio))
-		return;
 	rwc.arg = &found;
-	rmap_walk(folio, &rwc);
+	if (folio_test_anon(folio)) {
+		rmap_walk(folio, &rwc);
+	} else if (folio->mapping && folio_trylock(folio)) {
+		rmap_walk(folio, &rwc);
+		folio_unlock(folio);
+	}
 	CHECK(a, MM_RMAP, found == t->maps, "pfn %" PRIu64 " is mapped by %u "
 	      "entries, %u were found", folio_pfn(folio), t->maps, found);
 }
@@ -724,6 +753,7 @@ static unsigned long check_folio(struct audit *a, struct folio *folio)
 		      "pfn %" PRIu64 " is no tail", folio_pfn(folio) + i);
 	if (tally_of(a, folio)->pooled)
 		return nr;
+	a->charged[folio->memcg_id % NR_MEM_CGROUPS] += (u64)nr;
 	check_counts(a, folio);
 	check_sharing(a, folio);
 	check_rmap(a, folio);
@@ -767,6 +797,63 @@ static void check_frames(struct audit *a)
 	}
 }
 
+/* ---- files ------------------------------------------------------------ */
+
+static unsigned long nr_areas_of(struct audit *a,
+				 const struct address_space *mapping)
+{
+	struct vm_area_struct *vma;
+	unsigned long nr = 0;
+	struct mm_struct *mm;
+
+	list_for_each_entry(mm, &a->machine->mm_list, machine_list) {
+		mmap_read_lock(mm);
+		for (vma = vma_first(mm); vma; vma = vma_next(vma))
+			nr += vma->vm_file && vma->vm_file->f_mapping == mapping;
+		mmap_read_unlock(mm);
+	}
+	return nr;
+}
+
+static void check_files(struct audit *a)
+{
+	struct address_space *mapping;
+
+	list_for_each_entry(mapping, &a->machine->mapping_list, machine_list) {
+		CHECK(a, MM_LOCKED, !rwsem_is_locked(&mapping->i_mmap_rwsem) &&
+		      !rwsem_is_locked(&mapping->invalidate_lock) &&
+		      (!mapping->host ||
+		       !rwsem_is_locked(&mapping->host->i_rwsem)),
+		      "a file is locked");
+		CHECK(a, MM_RMAP, mapping->i_mmap.nr == nr_areas_of(a, mapping),
+		      "%lu areas map a file, %lu are in its tree",
+		      nr_areas_of(a, mapping), mapping->i_mmap.nr);
+	}
+}
+
+/* ---- memory groups ---------------------------------------------------- */
+
+static void check_group(struct audit *a, unsigned int id)
+{
+	const struct mem_cgroup *memcg = &a->machine->memcgs[id];
+	u64 usage = (u64)atomic64_read(&memcg->usage);
+
+	CHECK(a, MM_CHARGES, usage == a->charged[id], "group %u: usage %" PRIu64
+	      ", %" PRIu64 " pages", id, usage, a->charged[id]);
+	for (int list = 0; list < NR_LRU_LISTS; list++)
+		CHECK(a, MM_LRU, (u64)atomic64_read(&memcg->nr_lru[list]) ==
+		      a->listed[id][list], "group %u: %" PRIu64 " pages on LRU "
+		      "list %d", id, a->listed[id][list], list);
+}
+
+/* The root's are not counted. */
+static void check_groups(struct audit *a)
+{
+	for (unsigned int id = MEM_CGROUP_ROOT_ID + 1; id < NR_MEM_CGROUPS;
+	     id++)
+		check_group(a, id);
+}
+
 int mm_validate(struct machine *machine, const struct mm_holds *holds)
 {
 	struct audit a = { .machine = machine, .holds = holds };
@@ -791,7 +878,9 @@ int mm_validate(struct machine *machine, const struct mm_holds *holds)
 		list_for_each_entry(mm, &machine->mm_list, machine_list)
 			walk_mm(&a, mm);
 	check_reservations(&a);
+	check_files(&a);
 	check_frames(&a);
+	check_groups(&a);
 	free(a.tally);
 	machine_leave(previous);
 	return a.broken;

@@ -18,6 +18,7 @@
 
 #include "host/errtext.h"
 #include "mm/filemap_internal.h"
+#include "mm/memcontrol.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -51,13 +52,14 @@ static void dress(const struct filemap_publish *publish, struct folio *folio,
 		/* Ours, until it is queued for its list. */
 		folio_get(folio);
 	}
-	WRITE_ONCE(folio->mapping, publish->mapping);
-	folio->index = index;
+	mem_cgroup_commit_charge(folio, publish->memcg);
+	filemap_set_mapping(publish->mapping, folio, index);
 }
 
 static void undress(const struct filemap_publish *publish, struct folio *folio)
 {
-	WRITE_ONCE(folio->mapping, NULL);
+	filemap_clear_mapping(folio);
+	mem_cgroup_uncommit_charge(folio);
 	folio_clear_uptodate(folio);
 	if (evictable(publish)) {
 		folio_clear_dirty(folio);
@@ -69,7 +71,8 @@ static void finish(const struct filemap_publish *publish, struct folio *folio)
 {
 	if (!evictable(publish))
 		return;
-	filemap_queue_new(publish->mapping, folio);
+	/* Over no shadow, or over one that says nothing: it is written anew. */
+	filemap_queue_new(folio, NULL, publish->mapping->gfp_mask);
 	folio_put(folio);
 }
 
@@ -142,13 +145,15 @@ static int store_one(struct filemap_publish *publish, pgoff_t index,
 	__folio_set_uptodate(folio);
 	if (evictable(publish))
 		__folio_set_dirty(folio);
+	mem_cgroup_commit_charge(folio, publish->memcg);
 	err = __filemap_add_folio(mapping, folio, index, mapping->gfp_mask,
 				  NULL);
 	if (err) {
+		mem_cgroup_uncommit_charge(folio);
 		folio_clear_uptodate(folio);
 		folio_clear_dirty(folio);
 	} else {
-		filemap_queue_new(mapping, folio);
+		filemap_queue_new(folio, NULL, mapping->gfp_mask);
 	}
 	folio_unlock(folio);
 	if (!err)
@@ -170,12 +175,36 @@ static void provide_nodes(struct filemap_publish *publish, pgoff_t index,
 				publish->mapping->gfp_mask);
 }
 
+static unsigned long pages_of(struct folio *const *folios, unsigned int nr)
+{
+	unsigned long pages = 0;
+
+	while (nr--)
+		pages += (unsigned long)folio_nr_pages(*folios++);
+	return pages;
+}
+
+/* One charge for all; if that is too much, for the first. */
+static int charge(struct filemap_publish *publish, struct folio *const *folios,
+		  unsigned int *nr)
+{
+	const gfp_t gfp = publish->mapping->gfp_mask;
+
+	publish->memcg = get_mem_cgroup_from_current();
+	if (!try_charge(publish->memcg, gfp, pages_of(folios, *nr)))
+		return 0;
+	*nr = 1;
+	return try_charge(publish->memcg, gfp, pages_of(folios, 1));
+}
+
 int filemap_publish_folios(struct filemap_publish *publish, pgoff_t index,
 			   struct folio *const *folios, unsigned int nr)
 {
 	unsigned int done = 0;
-	int err = 0;
+	int err = charge(publish, folios, &nr);
 
+	if (err)
+		return err;
 	provide_nodes(publish, index, folios, nr);
 	while (done < nr && !err) {
 		unsigned int run = run_length(index, folios + done, nr - done);
@@ -197,5 +226,8 @@ int filemap_publish_folios(struct filemap_publish *publish, pgoff_t index,
 		}
 		done += stored;
 	}
+	if (done < nr)
+		mem_cgroup_cancel_charge(publish->memcg,
+					 pages_of(folios + done, nr - done));
 	return done ? (int)done : err;
 }

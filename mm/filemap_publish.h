@@ -26,6 +26,7 @@
 /* Spare nodes of the index, from one call to the next. */
 struct filemap_publish {
 	struct address_space *mapping;
+	struct mem_cgroup *memcg;	/* who pays for the call's folios */
 	struct xa_state xas;
 };
 
@@ -45,7 +46,7 @@ void filemap_publish_end(struct filemap_publish *publish);
  * so, as soon as they are found.
  *
  * Return: how many are in the cache now, short before one whose place is not
- * empty, or for want of a node.  If none: -EEXIST, -ENOMEM.
+ * empty, or for want of a node or a charge.  If none: -EEXIST, -ENOMEM.
  * Owner: the cache has the caller's references of those; the others stay his.
  * Context: nobody else has the folios; takes xa_lock, once for each leaf of
  * single pages and for each large folio.  Nodes are allocated before, but over

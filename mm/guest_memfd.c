@@ -267,7 +267,7 @@ int guest_memfd_get_pfn(struct guest_memfd *gmem, pgoff_t index,
 	}
 	if (!folio_test_uptodate(folio)) {
 		zero_pages(folio, folio->index, folio_next_index(folio));
-		folio_set_uptodate(folio);
+		folio_mark_uptodate(folio);
 	}
 	*page = folio_page(folio, index - folio->index);
 	folio_unlock(folio);

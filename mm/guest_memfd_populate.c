@@ -124,7 +124,7 @@ static void fill_in_place(struct folio *present, const struct folio *mine,
 	memcpy(page_address(folio_page(present, index - present->index)),
 	       page_address(&mine->page),
 	       (size_t)folio_nr_pages(mine) << PAGE_SHIFT);
-	folio_set_uptodate(present);
+	folio_mark_uptodate(present);
 }
 
 /*
