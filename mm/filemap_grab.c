@@ -51,6 +51,8 @@ struct grab_state {
 	bool done;			/* the last index is covered */
 	bool no_memory;			/* the plan ends for want of it */
 	struct mem_cgroup *memcg;	/* who pays */
+	u16 memcg_id;
+	unsigned long flags;		/* that new folios have when published */
 	unsigned long charged;		/* pages, that no folio has yet */
 	u64 shadowed;			/* bit i: folio i is where a shadow was */
 	void *shadows[FILEMAP_GRAB_MAX];
@@ -352,7 +354,7 @@ static void cover(struct grab_state *g, struct folio *folio, bool created)
 /* A charge of the plan's becomes the folio's. */
 static void commit_charge(struct grab_state *g, struct folio *folio)
 {
-	mem_cgroup_commit_charge(folio, g->memcg);
+	mem_cgroup_commit_charge(folio, g->memcg_id);
 	g->charged -= (unsigned long)folio_nr_pages(folio);
 }
 
@@ -368,10 +370,9 @@ static void dress(struct grab_state *g, const struct piece *p)
 	struct folio *folio = p->folio;
 
 	commit_charge(g, folio);
-	__folio_set_locked(folio);
-	if (g->fgp & FGP_ACCESSED)
-		__folio_set_referenced(folio);
-	filemap_set_mapping(g->mapping, folio, p->index);
+	__folio_set_locked_flags(folio, g->flags);
+	WRITE_ONCE(folio->mapping, g->mapping);
+	folio->index = p->index;
 	if (folio_ref_count(folio))
 		folio_ref_inc(folio);
 	else
@@ -567,6 +568,8 @@ static void finish(struct grab_state *g)
 	struct folio_grab *grab = g->grab;
 
 	grab->next = g->pos ? g->pos : grab->nr ? (pgoff_t)-1 : 0;
+	if (mapping_unevictable(g->mapping) && !(g->fgp & FGP_FOR_MMAP))
+		return;
 	for (unsigned int i = 0; i < grab->nr; i++) {
 		if (!(grab->created >> i & 1))
 			continue;
@@ -626,10 +629,12 @@ int filemap_grab_folios(struct address_space *mapping, pgoff_t start,
 		.max_order = min_t(unsigned int, max_order,
 				   mapping_max_folio_order(mapping)),
 		.memcg = get_mem_cgroup_from_current(),
+		.flags = filemap_new_flags(mapping, fgp),
 		.xas = XA_STATE_INIT(&mapping->i_pages, start, 0, 0),
 	};
 	int err;
 
+	g.memcg_id = mem_cgroup_id(g.memcg);
 	grab->nr = 0;
 	grab->created = 0;
 	grab->next = start;
