@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+#include "lab/scenario_cache.h"
+
+#include "mm/swap.h"
+
+static void setup(struct race *r __maybe_unused)
+{
+}
+
+static void grab(struct race *r, struct race_hold *mine)
+{
+	race_grab(r, mine, 1, 2, 0);
+}
+
+/* The reference of whoever added it keeps it, once it is drained as well. */
+static void evict(struct race *r, struct race_hold *mine)
+{
+	race_drain(r);
+	race_check(!race_evict(r, mine, 1, 7));
+	race_done(mine);
+}
+
+static void check(struct race *r)
+{
+	race_check(race_is_cached(r, &r->hold[0], 0, 1));
+	race_check(race_is_cached(r, &r->hold[0], 1, 2));
+}
+
+SCENARIO(cache_grab_vs_evict,
+	.claim = "what was just added is not evicted while it is held",
+	.reference = "K8",
+	.cache = true,
+	.setup = setup,
+	.threads = { { "grab", grab }, { "evict", evict } },
+	.check = check)
