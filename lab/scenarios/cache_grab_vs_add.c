@@ -7,20 +7,20 @@ static void setup(struct race *r __maybe_unused)
 
 static void grab(struct race *r, struct race_hold *mine)
 {
-	race_grab(r, mine, 0, 3, 0);
+	race_grab(r, mine, 1, 3, 0);
 }
 
 static void add(struct race *r, struct race_hold *mine)
 {
-	race_grab_one(r, mine, 1);
+	race_grab_one(r, mine, 2);
 }
 
 static void check(struct race *r)
 {
 	race_check(r->cache->nrpages == 3);
 	for (int i = 0; i < 3; i++)
-		race_check(race_is_cached(r, &r->hold[0], i, i));
-	race_check(race_is_cached(r, &r->hold[1], 0, 1));
+		race_check(race_is_cached(r, &r->hold[0], i, 1 + i));
+	race_check(race_is_cached(r, &r->hold[1], 0, 2));
 }
 
 SCENARIO(cache_grab_vs_add,
