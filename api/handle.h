@@ -18,6 +18,11 @@ static inline struct mm_struct *mm_of(struct pf_mm *mm)
 	return (struct mm_struct *)mm;
 }
 
+static inline struct file *file_of(struct pf_file *file)
+{
+	return (struct file *)file;
+}
+
 static inline struct page *page_of(const struct pf_page *page)
 {
 	return (struct page *)page;

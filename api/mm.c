@@ -5,6 +5,7 @@
 #include "api/handle.h"
 
 #include "host/errtext.h"
+#include "mm/fs.h"
 #include "mm/gup.h"
 
 #include <errno.h>
@@ -75,40 +76,83 @@ static bool hugetlb_size_ok(int flags)
 	       size == PINFOLD_MAP_HUGE_1GB;
 }
 
-int pf_mmap(struct pf_mm *handle, pf_addr_t hint, uint64_t length, int prot,
-	    int flags, pf_addr_t *address)
+static const int common_flags =
+	PINFOLD_MAP_SHARED | PINFOLD_MAP_PRIVATE | PINFOLD_MAP_FIXED |
+	PINFOLD_MAP_FIXED_NOREPLACE | PINFOLD_MAP_POPULATE | PINFOLD_MAP_LOCKED;
+
+static void request(struct mmap_request *req, pf_addr_t hint, uint64_t length,
+		    int prot, int flags)
 {
-	const int known = PINFOLD_MAP_FIXED | PINFOLD_MAP_FIXED_NOREPLACE |
-			  PINFOLD_MAP_POPULATE | PINFOLD_MAP_LOCKED |
-			  PINFOLD_MAP_HUGETLB | MAP_HUGE_SIZE;
-	struct mm_struct *mm = mm_of(handle);
-	struct mmap_request req = {
+	*req = (struct mmap_request){
 		.address = hint,
 		.length = length,
 		.read = prot & PINFOLD_PROT_READ,
 		.write = prot & PINFOLD_PROT_WRITE,
 		.exec = prot & PINFOLD_PROT_EXEC,
+		.shared = flags & PINFOLD_MAP_SHARED,
 		.noreplace = flags & PINFOLD_MAP_FIXED_NOREPLACE,
 		.populate = flags & PINFOLD_MAP_POPULATE,
 		.locked = flags & PINFOLD_MAP_LOCKED,
 	};
+	/* Both fixed flags: the careful one counts. */
+	req->fixed = (flags & PINFOLD_MAP_FIXED) && !req->noreplace;
+}
+
+static int map(struct mm_struct *mm, const struct mmap_request *req, int prot,
+	       int flags, pf_addr_t *address)
+{
+	const int kind = PINFOLD_MAP_SHARED | PINFOLD_MAP_PRIVATE;
 	struct machine *previous;
 	int err = check_prot(prot);
 
 	if (err)
 		return err;
-	if ((flags & ~known) || !hugetlb_size_ok(flags))
+	if ((flags & kind) == kind)
 		return fail(-EINVAL, "mmap flags %#" PRIx64, flags, 0, 0);
-	/* Both fixed flags: the careful one counts. */
-	req.fixed = (flags & PINFOLD_MAP_FIXED) && !req.noreplace;
-	if (flags & PINFOLD_MAP_HUGETLB)
-		req.hugetlb = &mm->machine->hstates[
-			(flags & MAP_HUGE_SIZE) == PINFOLD_MAP_HUGE_1GB ?
-			HSTATE_1G : HSTATE_2M];
 	previous = machine_enter(mm->machine);
-	err = do_mmap(mm, &req, address);
+	err = do_mmap(mm, req, address);
 	machine_leave(previous);
 	return err;
+}
+
+int pf_mmap(struct pf_mm *handle, pf_addr_t hint, uint64_t length, int prot,
+	    int flags, pf_addr_t *address)
+{
+	const int huge = PINFOLD_MAP_HUGETLB | MAP_HUGE_SIZE;
+	struct mmap_request req;
+
+	if ((flags & ~(common_flags | huge)) || !hugetlb_size_ok(flags) ||
+	    ((flags & PINFOLD_MAP_HUGETLB) && (flags & PINFOLD_MAP_SHARED)))
+		return fail(-EINVAL, "mmap flags %#" PRIx64, flags, 0, 0);
+	request(&req, hint, length, prot, flags);
+	if (flags & PINFOLD_MAP_HUGETLB)
+		req.hugetlb = &mm_of(handle)->machine->hstates[
+			(flags & MAP_HUGE_SIZE) == PINFOLD_MAP_HUGE_1GB ?
+			HSTATE_1G : HSTATE_2M];
+	return map(mm_of(handle), &req, prot, flags, address);
+}
+
+int pf_mmap_file(struct pf_mm *handle, pf_addr_t hint, uint64_t length,
+		 int prot, int flags, struct pf_file *file, uint64_t offset,
+		 pf_addr_t *address)
+{
+	struct mmap_request req;
+
+	if (!file || file_inode(file_of(file))->machine !=
+	    mm_of(handle)->machine)
+		return fail(-EINVAL, "no file, or one of another machine", 0, 0,
+			    0);
+	if ((flags & ~common_flags) ||
+	    !(flags & (PINFOLD_MAP_SHARED | PINFOLD_MAP_PRIVATE)))
+		return fail(-EINVAL, "mmap flags %#" PRIx64, flags, 0, 0);
+	if (!IS_ALIGNED(offset, PAGE_SIZE))
+		return fail(-EINVAL, "offset %" PRIu64
+			    " is not a multiple of the page size", offset, 0,
+			    0);
+	request(&req, hint, length, prot, flags);
+	req.file = file_of(file);
+	req.pgoff = offset >> PAGE_SHIFT;
+	return map(mm_of(handle), &req, prot, flags, address);
 }
 
 int pf_munmap(struct pf_mm *handle, pf_addr_t start, uint64_t length)
@@ -205,6 +249,12 @@ static long copy_page_part(struct mm_struct *mm, pf_addr_t address, char *host,
 		memcpy(inside, host, part);
 	else
 		memcpy(host, inside, part);
+	/*
+	 * A user's store makes its entry dirty as it happens; this one comes
+	 * later, and a file's page may have been cleaned in between.
+	 */
+	if (write && !PageAnon(page))
+		(void)set_page_dirty_lock(page);
 	put_page(page);
 	mmap_read_unlock(mm);
 	return part;

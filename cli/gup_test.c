@@ -68,8 +68,10 @@ static int help(void)
 	     "  -H        the buffer has hugetlb pages of 2 MiB\n"
 	     "  --pool N  how many of them there are (as many as -H needs)\n"
 	     "  -z        do not write the pages before the test\n"
-	     "  -S, -f    shared memory, a file: not there, the test bails "
-	     "out\n"
+	     "  -S        the buffer is shared memory\n"
+	     "  -f FILE   the buffer maps FILE, a regular one, which is made "
+	     "if it\n"
+	     "            is not there (/dev/zero)\n"
 	     "  --help");
 	return EXIT_OK;
 }
@@ -219,6 +221,7 @@ static int run(int argc, char **argv)
 	struct gup_test_call call = {
 		.command = &commands[0],
 		.record = { .nr_pages_per_call = 1 },
+		.file = "/dev/zero",
 		.mib = 128,
 		.repeats = 1,
 		.threads = 1,

@@ -26,7 +26,7 @@ struct gup_test_call {
 	bool hugetlb;
 	u64 pool;		/* 2 MiB pages; UINT64_MAX: as many as needed */
 	bool shared;
-	const char *file;	/* or NULL */
+	const char *file;	/* -H: not looked at */
 };
 
 /* Return: an exit code; all output is printed. */

@@ -7,14 +7,17 @@
 #include "cli/gup_test.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 #include "host/clock.h"
 #include "host/errtext.h"
 #include "mm/gup.h"
+#include "mm/shmem.h"
 #include "pinfold/pinfold.h"
 
 #define SLACK_BYTES		((u64)16 << 20)
@@ -106,6 +109,12 @@ static int run_jobs(struct bed *bed)
 
 /* ---- machine and buffer -------------------------------------------------- */
 
+/* /dev/zero: memory of nobody's, or of everybody's who shares it. */
+static bool maps_zeroes(const struct gup_test_call *call)
+{
+	return call->hugetlb || !strcmp(call->file, "/dev/zero");
+}
+
 /* Descriptors; the entries that map them; an array for each thread. */
 static u64 metadata_bytes(const struct bed *bed, u64 frames)
 {
@@ -118,7 +127,9 @@ static int make_machine(struct bed *bed)
 	const struct gup_test_call *call = bed->call;
 	const u64 huge = ALIGN(bed->bytes, PMD_SIZE) >> PMD_SHIFT;
 	const u64 pool = !call->hugetlb ? 0 : min(call->pool, huge);
-	const u64 small = call->hugetlb ? 0 : bed->bytes;
+	/* A private area may have a copy of each page of the file. */
+	const u64 small = call->hugetlb ? 0 : bed->bytes <<
+			  (!maps_zeroes(call) && !call->shared);
 	/* One page table for each 2 MiB, used or deposited. */
 	u64 memory = ALIGN(small + huge * PAGE_SIZE + SLACK_BYTES, GRANULE);
 	u64 kept = memory + pool * PMD_SIZE, have = host_available_bytes();
@@ -144,20 +155,64 @@ static int make_machine(struct bed *bed)
 	return err ? tap_bail_out(bed->tap, "%s", error_text()) : 0;
 }
 
-static int make_buffer(struct bed *bed)
+static int open_host_file(struct bed *bed, struct file **file)
+{
+	const char *name = bed->call->file;
+	int err, fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0664);
+
+	if (fd < 0)
+		return tap_bail_out(bed->tap, "open %s: %s", name,
+				    strerror(errno));
+	err = host_file_create(bed->machine, fd, true, file);
+	close(fd);
+	return err ? tap_bail_out(bed->tap, "-f %s: %s", name,
+				  error_text()) : 0;
+}
+
+/* What the buffer maps; NULL: nothing but memory. */
+static int open_file(struct bed *bed, struct file **file)
+{
+	const struct gup_test_call *call = bed->call;
+	const unsigned int order = call->advice == MADV_HUGEPAGE ?
+				   HPAGE_PMD_ORDER : 0;
+
+	*file = NULL;
+	if (!maps_zeroes(call))
+		return open_host_file(bed, file);
+	if (!call->shared)
+		return 0;
+	return shmem_file_setup(bed->machine, bed->bytes, order, 0, file) ?
+	       tap_bail_out(bed->tap, "-S: %s", error_text()) : 0;
+}
+
+static int map_buffer(struct bed *bed)
 {
 	const struct gup_test_call *call = bed->call;
 	struct mmap_request req = {
 		.length = bed->bytes,
 		.read = true,
 		.write = true,
+		.shared = call->shared,
 		.hugetlb = call->hugetlb ?
 			   &bed->machine->hstates[HSTATE_2M] : NULL,
 	};
-	int err = do_mmap(bed->mm, &req, &bed->buffer);
+	int err = open_file(bed, &req.file);
 
 	if (err)
-		return tap_bail_out(bed->tap, "mmap: %s", strerror(-err));
+		return err;
+	err = do_mmap(bed->mm, &req, &bed->buffer);
+	if (req.file)
+		fput(req.file);
+	return err ? tap_bail_out(bed->tap, "mmap: %s", strerror(-err)) : 0;
+}
+
+static int make_buffer(struct bed *bed)
+{
+	const struct gup_test_call *call = bed->call;
+	int err = map_buffer(bed);
+
+	if (err)
+		return err;
 	/* On hugetlb memory it fails, and nobody minds. */
 	if (call->advice != MADV_NORMAL)
 		(void)!do_madvise(bed->mm, bed->buffer, bed->bytes,
@@ -201,11 +256,8 @@ int gup_test_run(const struct gup_test_call *call, struct tap *tap)
 	int err;
 
 	tap_begin(tap, call->threads);
-	if (call->file)
-		return tap_bail_out(tap, "-f %s: there are no file mappings",
-				    call->file);
-	if (call->shared)
-		return tap_bail_out(tap, "-S: there are no shared mappings");
+	if (call->shared && call->hugetlb)
+		return tap_bail_out(tap, "-S -H: there are no shared huge pages");
 	err = make_machine(&bed);
 	if (!err)
 		err = run_in_machine(&bed);

@@ -224,6 +224,11 @@ static inline void set_bit(unsigned int nr, unsigned long *word)
 	__atomic_fetch_or(word, BIT(nr), __ATOMIC_RELAXED);
 }
 
+static inline void set_bit_release(unsigned int nr, unsigned long *word)
+{
+	__atomic_fetch_or(word, BIT(nr), __ATOMIC_RELEASE);
+}
+
 static inline void clear_bit(unsigned int nr, unsigned long *word)
 {
 	__atomic_fetch_and(word, ~BIT(nr), __ATOMIC_RELAXED);

@@ -17,13 +17,16 @@
 enum lock_rank {
 	RANK_NONE,
 	RANK_SESSION,	/* gup_test session: the pages that it keeps */
+	RANK_I_RWSEM,	/* inode->i_rwsem: size, allocation, contents of a file */
 	RANK_MM_LIST,	/* machine->mm_list_sem: address spaces do not go away */
 	RANK_MMAP,	/* mm->mmap_lock: VMAs of one address space */
 	RANK_HUGETLB_FAULT, /* machine->hugetlb_fault[]: a place of an area */
 	RANK_INVALIDATE, /* mapping->invalidate_lock: what is in it may go */
 	RANK_FOLIO,	/* folio lock bit: mapping and index of a folio */
+	RANK_I_MMAP,	/* mapping->i_mmap_rwsem: areas that map the file */
 	RANK_ANON_VMA,	/* anon_vma->rwsem: areas that may map its folios */
 	RANK_PTL,	/* page-table lock: the entries of one table */
+	RANK_SHMEM,	/* shmem_inode_info->lock: a hole that is being punched */
 	RANK_XA,	/* xarray->xa_lock: an index, its nodes and marks */
 	RANK_USERFAULT,	/* userfaultfd_ctx->lock: who waits for a handler */
 	RANK_HUGETLB,	/* hstate->lock: a pool of huge pages */

@@ -471,6 +471,8 @@ void race_close(struct race *r)
 	for (unsigned int i = 0; i < RACE_MMS; i++)
 		pf_mm_destroy(r->mms[i]);
 	memset(r->mms, 0, sizeof(r->mms));
+	pf_file_close(r->file);
+	r->file = NULL;
 	memset(r->note, 0, sizeof(r->note));
 }
 

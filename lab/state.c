@@ -137,6 +137,8 @@ struct folio *state_folio(struct state *s, enum state_kind kind,
 		__folio_set_swapbacked(folio);
 		folio->mapping = (struct address_space *)
 			((uintptr_t)s->mm->anon_vma + PAGE_MAPPING_ANON);
+	} else {
+		folio->mapping = &s->mapping;
 	}
 	held_add(s, folio)->refs = 1;
 	return folio;
@@ -175,7 +177,7 @@ static vm_fault_t file_fault(struct vm_fault *vmf)
 		return VM_FAULT_OOM;
 	if (own)
 		state_drop(s, folio);
-	return 0;
+	return VM_FAULT_NOPAGE;
 }
 
 int state_open(struct state_box *box, pf_addr_t base, unsigned long nr_pages,
@@ -191,6 +193,8 @@ int state_open(struct state_box *box, pf_addr_t base, unsigned long nr_pages,
 	s->base = base;
 	s->nr_pages = nr_pages;
 	s->file_ops.fault = file_fault;
+	s->mapping.machine = box->machine;
+	xa_init(&s->mapping.i_pages);
 	/* Where frames come from is part of the state. */
 	current->cpu = 1;
 	err = mm_create(box->machine, &s->mm);

@@ -20,6 +20,7 @@
 #ifndef LAB_STATE_H
 #define LAB_STATE_H
 
+#include "mm/filemap.h"
 #include "mm/mm.h"
 
 #define STATE_RELATIVES	4
@@ -46,6 +47,7 @@ struct state {
 	pf_addr_t base;			/* PMD-aligned start of the window */
 	unsigned long nr_pages;		/* of the window */
 	struct vm_operations_struct file_ops;	/* with ->fault */
+	struct address_space mapping;	/* of STATE_FILE folios; nothing is in it */
 	struct vm_operations_struct bare_ops;	/* without */
 	struct state_held *held;
 	size_t nr_held, room_held;

@@ -9,6 +9,7 @@
 #include "lab/validate.h"
 
 #include "lab/validate_cache.h"
+#include "mm/fs.h"
 #include "mm/gfp.h"
 #include "mm/gup.h"
 #include "mm/huge_memory.h"
@@ -370,7 +371,9 @@ static void check_areas(struct audit *a)
 	unsigned int nr = 0;
 
 	for (; vma; vma = vma_next(vma)) {
-		pgprot_t prot = vm_get_page_prot(vma->vm_flags);
+		pgprot_t prot = vm_get_page_prot(vma_wants_writenotify(vma) ?
+						 vma->vm_flags & ~VM_SHARED :
+						 vma->vm_flags);
 
 		nr++;
 		if (is_vm_hugetlb_page(vma))
@@ -448,6 +451,22 @@ static void check_permissions(struct audit *a, struct vm_area_struct *vma,
 	      address);
 }
 
+/* A page of a file is of the file that the area maps. */
+static void check_file_page(struct audit *a, struct vm_area_struct *vma,
+			    struct folio *folio, pf_addr_t address,
+			    bool writable)
+{
+	CHECK(a, MM_ENTRIES, vma->vm_file &&
+	      folio->mapping == vma->vm_file->f_mapping, "the page of %#" PRIx64
+	      " is of another file, or of none", address);
+	CHECK(a, MM_ENTRIES, !writable || (vma->vm_flags & VM_SHARED),
+	      "a file's page is writable in the private area at %#" PRIx64,
+	      address);
+	CHECK(a, MM_ENTRIES, !writable || !vma_wants_writenotify(vma) ||
+	      folio_test_dirty(folio), "a page at %#" PRIx64 " may be written, "
+	      "and the file does not know", address);
+}
+
 /* @nr pages of one folio at @address, mapped by one entry. */
 static void tally_mapping(struct audit *a, struct vm_area_struct *vma,
 			  pf_addr_t address, struct page *page, long nr,
@@ -462,16 +481,18 @@ static void tally_mapping(struct audit *a, struct vm_area_struct *vma,
 		t->leaf_maps++;
 	else
 		a->tally[page_to_pfn(page)].page_maps++;
-	a->rss += folio_test_hugetlb(folio) ? 0 : nr;
-	CHECK(a, MM_ENTRIES, folio_test_anon(folio) && vma &&
-	      folio_test_hugetlb(folio) == is_vm_hugetlb_page(vma) &&
+	a->rss += folio_test_hugetlb(folio) || !folio_test_anon(folio) ? 0 : nr;
+	CHECK(a, MM_ENTRIES, vma && folio_test_hugetlb(folio) == is_vm_hugetlb_page(vma) &&
 	      folio_test_uptodate(folio) && !test_bit(PG_table, &page->flags),
 	      "pfn %" PRIu64 " is mapped at %#" PRIx64, page_to_pfn(page),
 	      address);
 	CHECK(a, MM_INDEX, vma && folio->index + folio_page_idx(folio, page) ==
 	      linear_page_index(vma, address), "pfn %" PRIu64 " at %#" PRIx64,
 	      page_to_pfn(page), address);
-	CHECK(a, MM_EXCLUSIVE, !writable || PageAnonExclusive(page),
+	if (vma && !folio_test_anon(folio))
+		check_file_page(a, vma, folio, address, writable);
+	CHECK(a, MM_EXCLUSIVE, !writable || !folio_test_anon(folio) ||
+	      PageAnonExclusive(page),
 	      "pfn %" PRIu64 " is writable at %#" PRIx64 ", and shared",
 	      page_to_pfn(page), address);
 }
@@ -702,10 +723,13 @@ static void check_rmap(struct audit *a, struct folio *folio)
 	const struct tally *t = tally_of(a, folio);
 	u32 found = 0;
 
-	if (!folio_test_anon(folio))
-		return;
 	rwc.arg = &found;
-	rmap_walk(folio, &rwc);
+	if (folio_test_anon(folio)) {
+		rmap_walk(folio, &rwc);
+	} else if (folio->mapping && folio_trylock(folio)) {
+		rmap_walk(folio, &rwc);
+		folio_unlock(folio);
+	}
 	CHECK(a, MM_RMAP, found == t->maps, "pfn %" PRIu64 " is mapped by %u "
 	      "entries, %u were found", folio_pfn(folio), t->maps, found);
 }
@@ -767,6 +791,40 @@ static void check_frames(struct audit *a)
 	}
 }
 
+/* ---- files ------------------------------------------------------------ */
+
+static unsigned long nr_areas_of(struct audit *a,
+				 const struct address_space *mapping)
+{
+	struct vm_area_struct *vma;
+	unsigned long nr = 0;
+	struct mm_struct *mm;
+
+	list_for_each_entry(mm, &a->machine->mm_list, machine_list) {
+		mmap_read_lock(mm);
+		for (vma = vma_first(mm); vma; vma = vma_next(vma))
+			nr += vma->vm_file && vma->vm_file->f_mapping == mapping;
+		mmap_read_unlock(mm);
+	}
+	return nr;
+}
+
+static void check_files(struct audit *a)
+{
+	struct address_space *mapping;
+
+	list_for_each_entry(mapping, &a->machine->mapping_list, machine_list) {
+		CHECK(a, MM_LOCKED, !rwsem_is_locked(&mapping->i_mmap_rwsem) &&
+		      !rwsem_is_locked(&mapping->invalidate_lock) &&
+		      (!mapping->host ||
+		       !rwsem_is_locked(&mapping->host->i_rwsem)),
+		      "a file is locked");
+		CHECK(a, MM_RMAP, mapping->i_mmap.nr == nr_areas_of(a, mapping),
+		      "%lu areas map a file, %lu are in its tree",
+		      nr_areas_of(a, mapping), mapping->i_mmap.nr);
+	}
+}
+
 int mm_validate(struct machine *machine, const struct mm_holds *holds)
 {
 	struct audit a = { .machine = machine, .holds = holds };
@@ -791,6 +849,7 @@ int mm_validate(struct machine *machine, const struct mm_holds *holds)
 		list_for_each_entry(mm, &machine->mm_list, machine_list)
 			walk_mm(&a, mm);
 	check_reservations(&a);
+	check_files(&a);
 	check_frames(&a);
 	free(a.tally);
 	machine_leave(previous);

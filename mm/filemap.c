@@ -20,6 +20,7 @@
 
 #include "host/errtext.h"
 #include "mm/filemap_internal.h"
+#include "mm/interval_tree.h"
 #include "mm/swap.h"
 
 #include <errno.h>
@@ -41,6 +42,8 @@ void mapping_init(struct address_space *mapping, struct machine *machine)
 	};
 	xa_init_zalloc(&mapping->i_pages, node_zalloc);
 	init_rwsem(&mapping->invalidate_lock, RANK_INVALIDATE);
+	init_rwsem(&mapping->i_mmap_rwsem, RANK_I_MMAP);
+	interval_tree_init(&mapping->i_mmap);
 	spin_lock(&machine->lock);
 	list_add_tail(&mapping->machine_list, &machine->mapping_list);
 	spin_unlock(&machine->lock);
@@ -49,6 +52,7 @@ void mapping_init(struct address_space *mapping, struct machine *machine)
 void mapping_destroy(struct address_space *mapping)
 {
 	BUG_ON(mapping->nrpages);
+	BUG_ON(mapping->i_mmap.nr);
 	xa_destroy(&mapping->i_pages);
 	spin_lock(&mapping->machine->lock);
 	list_del(&mapping->machine_list);

@@ -14,7 +14,7 @@
  * 4. The cache has one reference for each page of a folio (inv_O2).
  * 5. Marks are on folios only.
  *
- * Locks: mmap_lock, invalidate_lock, folio lock, xa_lock.  Two folios of one
+ * Locks: mmap_lock, invalidate_lock, folio lock, i_mmap_rwsem, xa_lock.  Two folios of one
  * mapping are locked in ascending order.
  *
  * Source: include/linux/pagemap.h, include/linux/fs.h, mm/filemap.c
@@ -24,8 +24,17 @@
 
 #include "lib/xarray.h"
 #include "mm/gfp.h"
+#include "mm/mm_types.h"
+
+struct inode;
 
 struct address_space_operations {
+	/*
+	 * Fill the locked folios, which are new and consecutive; those that could
+	 * be filled are uptodate then.  Return: 0, or why some could not.
+	 */
+	int (*read_folios)(struct address_space *mapping,
+			   struct folio **folios, unsigned int nr);
 	/* The folio is out of the cache, and still locked or frozen. */
 	void (*free_folio)(struct folio *folio);
 };
@@ -35,6 +44,7 @@ struct address_space_operations {
  */
 struct address_space {
 	struct machine *machine;		/* (C) */
+	struct inode *host;			/* (C) whose cache it is, or NULL */
 	struct xarray i_pages;
 	/*
 	 * For write: a range is emptied.  For read: folios are added that must
@@ -43,6 +53,9 @@ struct address_space {
 	struct rw_semaphore invalidate_lock;
 	gfp_t gfp_mask;				/* (C) */
 	unsigned long nrpages;			/* (X) */
+	struct rw_semaphore i_mmap_rwsem;
+	struct interval_tree i_mmap;		/* i_mmap_rwsem: areas that map it */
+	atomic_t i_mmap_writable;		/* shared areas that may be written; < 0: none may come */
 	unsigned long flags;			/* (A) AS_* bits, folio orders */
 	const struct address_space_operations *a_ops;	/* (C) */
 	struct list_head machine_list;		/* machine->lock */
@@ -53,6 +66,7 @@ enum mapping_flags {
 	AS_EXITING = 4,		/* final truncate has begun */
 	AS_STABLE_WRITES = 7,	/* no stores while under writeback */
 	AS_INACCESSIBLE = 8,	/* nobody but the owner's guest sees the bytes */
+	AS_NO_PIN = 9,		/* its pages are neither got nor pinned */
 	AS_FOLIO_ORDER_MIN = 16,
 	AS_FOLIO_ORDER_MAX = 21,
 };
@@ -83,6 +97,11 @@ static inline bool mapping_stable_writes(const struct address_space *mapping)
 static inline bool mapping_inaccessible(const struct address_space *mapping)
 {
 	return test_bit(AS_INACCESSIBLE, &mapping->flags);
+}
+
+static inline bool mapping_no_pin(const struct address_space *mapping)
+{
+	return test_bit(AS_NO_PIN, &mapping->flags);
 }
 
 /* Inaccessible folios are never mapped, so nothing ever finds them old. */
@@ -130,6 +149,31 @@ void mapping_init(struct address_space *mapping, struct machine *machine);
 
 /* mapping_destroy() - Context: no folio is in it; nobody else uses it. */
 void mapping_destroy(struct address_space *mapping);
+
+static inline void i_mmap_lock_write(struct address_space *mapping)
+{
+	down_write(&mapping->i_mmap_rwsem);
+}
+
+static inline void i_mmap_unlock_write(struct address_space *mapping)
+{
+	up_write(&mapping->i_mmap_rwsem);
+}
+
+static inline void i_mmap_lock_read(struct address_space *mapping)
+{
+	down_read(&mapping->i_mmap_rwsem);
+}
+
+static inline bool __must_check i_mmap_trylock_read(struct address_space *mapping)
+{
+	return down_read_trylock(&mapping->i_mmap_rwsem);
+}
+
+static inline void i_mmap_unlock_read(struct address_space *mapping)
+{
+	up_read(&mapping->i_mmap_rwsem);
+}
 
 static inline pgoff_t folio_next_index(const struct folio *folio)
 {

@@ -73,6 +73,12 @@ FOLIO_FLAG(swapbacked, PG_swapbacked)
 FOLIO_FLAG(large, PG_head)
 #undef FOLIO_FLAG
 
+/* folio_mark_uptodate() - the bytes are there: whoever sees the bit sees them */
+static inline void folio_mark_uptodate(struct folio *folio)
+{
+	set_bit_release(PG_uptodate, &folio->flags);
+}
+
 static inline bool folio_test_and_set_dirty(struct folio *folio)
 {
 	return test_and_set_bit(PG_dirty, &folio->flags);
@@ -352,6 +358,23 @@ static inline bool folio_mark_dirty(struct folio *folio)
 	if (mapping)
 		return filemap_dirty_folio(mapping, folio);
 	return !folio_test_and_set_dirty(folio);
+}
+
+/*
+ * set_page_dirty_lock() - the same by who has only a reference
+ *
+ * Context: takes the folio lock, so that the file stays meanwhile.
+ * Source: mm/page-writeback.c:set_page_dirty_lock()
+ */
+static inline bool set_page_dirty_lock(struct page *page)
+{
+	struct folio *folio = page_folio(page);
+	bool was_clean;
+
+	folio_lock(folio);
+	was_clean = folio_mark_dirty(folio);
+	folio_unlock(folio);
+	return was_clean;
 }
 
 #endif

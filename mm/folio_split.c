@@ -28,6 +28,7 @@
 
 #include "host/errtext.h"
 #include "mm/filemap.h"
+#include "mm/fs.h"
 #include "mm/huge_memory.h"
 #include "mm/rmap.h"
 #include "mm/swap.h"
@@ -373,9 +374,13 @@ static int split_file_folio(struct folio *folio, unsigned int new_order)
 	XA_STATE_ORDER(xas, &mapping->i_pages, folio->index, new_order);
 	bool split;
 
-	if (folio_mapped(folio) || folio_test_writeback(folio))
-		return fail(-EBUSY, "the folio of frame %" PRIu64 " is mapped "
-			    "or under writeback", folio_pfn(folio), 0, 0);
+	if (folio_test_writeback(folio))
+		return fail(-EBUSY, "the folio of frame %" PRIu64 " is under "
+			    "writeback", folio_pfn(folio), 0, 0);
+	/* Who needs its pages faults them in again. */
+	if (!try_to_unmap_file(folio, false))
+		return fail(-EAGAIN, "the folio of frame %" PRIu64 " is mapped",
+			    folio_pfn(folio), 0, 0);
 	xas_split_alloc(&xas, folio, order, GFP_KERNEL);
 	if (xas_error(&xas))
 		return fail(-ENOMEM, "no memory to split the index at %" PRIu64,

@@ -18,8 +18,8 @@
  *    parent had shared with it then belongs to the parent alone.
  *
  * Locks: mmap_lock of the parent, then of the child, both for write; the
- * anon_vma's lock for write, so that a walk from a folio meets either no entry
- * of the child's area or all; page-table locks, the child's first.
+ * locks of what the area maps for write, so that a walk from a folio meets either
+ * no entry of the child's area or all; page-table locks, the child's first.
  * Source: kernel/fork.c:dup_mmap(), mm/memory.c:copy_page_range()
  * Differs: a child of an mm that lost a huge page to the owner of its reservation
  *          has lost it too; Linux gives it an empty one.
@@ -335,6 +335,7 @@ static struct vm_area_struct *vm_area_dup(struct mm_struct *mm,
 		return NULL;
 	vma->vm_pgoff = src->vm_pgoff;
 	vma->vm_ops = src->vm_ops;
+	vma_set_file(vma, src->vm_file);
 	vma->hstate = src->hstate;
 	/* What is reserved is the parent's; what it lost, both lost. */
 	vma->resv_unmapped = READ_ONCE(src->resv_unmapped);
@@ -351,10 +352,11 @@ static int dup_vma(struct mm_struct *mm, struct vm_area_struct *src)
 		return -ENOMEM;
 	if (src->vm_flags & VM_WIPEONFORK)
 		return 0;
-	anon_vma_lock_write(mm->anon_vma);
+	vma_rmap_lock(vma);
 	anon_vma_clone(vma, src);
+	__link_file_vma(vma);
 	err = copy_page_range(vma, src);
-	anon_vma_unlock_write(mm->anon_vma);
+	vma_rmap_unlock(vma);
 	return err;
 }
 

@@ -112,6 +112,22 @@ void unpin_user_folio(struct folio *folio, unsigned long nr_pages);
 /* unpin_folio(), unpin_folios() - one pin off each; NULL entries are skipped */
 void unpin_folio(struct folio *folio);
 void unpin_folios(struct folio **folios, unsigned long nr_folios);
+
+/*
+ * memfd_pin_folios() - pin the bytes @start to @end, @end included, of a memfd
+ * @folios: room for @max_folios, where it stops
+ * @offset: bytes from the beginning of the first folio to @start
+ *
+ * Missing folios are added.  One longterm pin a folio, each once.
+ * Return: how many; -EINVAL, arguments, or not a file of memory; -ENOMEM, -EINTR
+ * and what the file gives.  On failure nothing is pinned.
+ * Owner: the caller, who calls unpin_folios().
+ * Source: mm/gup.c:memfd_pin_folios()
+ * Differs: bounded passes, as with other longterm pins.
+ */
+long memfd_pin_folios(struct file *memfd, int64_t start, int64_t end,
+		      struct folio **folios, unsigned int max_folios,
+		      pgoff_t *offset);
 /*
  * folio_add_pin() - one pin more on a folio that the caller has pinned
  *

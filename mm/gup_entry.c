@@ -11,6 +11,7 @@
 #include "mm/gup_internal.h"
 
 #include "host/errtext.h"
+#include "mm/fs.h"
 
 #include <inttypes.h>
 
@@ -56,18 +57,40 @@ static int check_vma_write(vm_flags_t vm_flags, unsigned int gup_flags)
 	return is_cow_mapping(vm_flags) ? 0 : -EFAULT;
 }
 
+/*
+ * A store through a long pin comes when nobody is asked any more, so who tracks
+ * dirty pages would not hear of it (case_B4).
+ *
+ * Source: mm/gup.c:writable_file_mapping_allowed(), mm/vma.c:vma_needs_dirty_tracking()
+ */
+static bool writable_file_mapping_allowed(struct vm_area_struct *vma,
+					  unsigned int gup_flags)
+{
+	const unsigned int lasting = FOLL_PIN | FOLL_LONGTERM;
+
+	if ((gup_flags & lasting) != lasting)
+		return true;
+	return !vma_wants_writenotify(vma);
+}
+
 int check_vma_flags(struct vm_area_struct *vma, unsigned int gup_flags)
 {
 	vm_flags_t vm_flags = vma->vm_flags;
 
 	if (vm_flags & (VM_IO | VM_PFNMAP))
 		return -EFAULT;
+	if (vma->vm_file && mapping_no_pin(vma->vm_file->f_mapping))
+		return -EFAULT;
 	if ((gup_flags & FOLL_ANON) && !vma_is_anonymous(vma))
 		return -EFAULT;
 	if ((gup_flags & FOLL_SPLIT_PMD) && is_vm_hugetlb_page(vma))
 		return -EOPNOTSUPP;
-	if (gup_flags & FOLL_WRITE)
+	if (gup_flags & FOLL_WRITE) {
+		if (!vma_is_anonymous(vma) &&
+		    !writable_file_mapping_allowed(vma, gup_flags))
+			return -EFAULT;
 		return check_vma_write(vm_flags, gup_flags);
+	}
 	if (!(vm_flags & VM_READ) &&
 	    (!(gup_flags & FOLL_FORCE) || !(vm_flags & VM_MAYREAD)))
 		return -EFAULT;

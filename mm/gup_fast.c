@@ -36,6 +36,7 @@
 #include "host/exits.h"
 #include "host/race_point.h"
 #include "mm/gfp.h"
+#include "mm/shmem.h"
 
 /* The page has got another folio: the same entry is worth another look. */
 #define FAST_AGAIN	(-1L)
@@ -195,18 +196,38 @@ static __always_inline long gup_fast_confirm(pmd_t pmd, pmd_t *pmdp, pte_t pte,
 }
 
 /*
+ * A folio of a file, at least when this looks, and only once: truncation may come
+ * at any time.  The mapping itself stays for a grace period.
+ */
+static noinline bool gup_fast_file_allowed(const struct folio *folio,
+					   unsigned int flags)
+{
+	const unsigned int doubtful = FOLL_PIN | FOLL_LONGTERM | FOLL_WRITE;
+	const bool asks = (flags & doubtful) == doubtful;
+	const struct address_space *mapping;
+
+	if (folio_test_hugetlb(folio) || (!asks && folio_test_large(folio)))
+		return true;
+	mapping = READ_ONCE(folio->mapping);
+	/* It has none: it may have been a file's a moment ago. */
+	if (!mapping)
+		return false;
+	if ((uintptr_t)mapping & PAGE_MAPPING_FLAGS)
+		return (uintptr_t)mapping & PAGE_MAPPING_ANON;
+	return !mapping_no_pin(mapping) && (!asks || shmem_mapping(mapping));
+}
+
+/*
  * gup_fast_folio_allowed() - the kind of folio that needs no look at its area
  *
- * Only what may be file memory and is going to be written for long is in doubt.
- * A folio without a mapping may have been file memory a moment ago.
+ * A file may forbid it, or want to hear of what is stored through a long pin.
+ * Source: mm/gup.c:gup_fast_folio_allowed()
  */
 static __always_inline bool gup_fast_folio_allowed(const struct folio *folio,
 						   unsigned int flags)
 {
-	const unsigned int doubtful = FOLL_PIN | FOLL_LONGTERM | FOLL_WRITE;
-
-	return (flags & doubtful) != doubtful || folio_test_anon(folio) ||
-	       folio_test_hugetlb(folio);
+	return likely(folio_test_anon(folio)) ||
+	       gup_fast_file_allowed(folio, flags);
 }
 
 /* Of @nr pages with read-only entries, how many may be pinned as they are? */
@@ -322,9 +343,10 @@ static noinline long gup_fast_small_pages(struct fast_walk *w, pmd_t pmd,
 			break;
 		if (unlikely(!page_is_small_folio(page) ||
 			     !gup_fast_pinnable(folio, flags, &pinnable) ||
-			     !gup_fast_folio_allowed(folio, flags) ||
 			     !(confirmed = gup_fast_confirm(pmd, pmdp, pte,
-							    ptep + done, 1)))) {
+							    ptep + done, 1)) ||
+			     /* Last: a frame that is a table has no mapping. */
+			     !gup_fast_folio_allowed(folio, flags))) {
 			gup_fast_refuse(w, page, refs, confirmed);
 			break;
 		}

@@ -48,7 +48,8 @@ void pofs_unpin(const struct pages_or_folios *pofs)
 /* References of an unpinned, isolated folio, as Linux expects them. */
 static int folio_expected_ref_count(const struct folio *folio)
 {
-	return folio_mapcount(folio);
+	return folio_mapcount(folio) +
+	       (folio_mapping(folio) ? (int)folio_nr_pages(folio) : 0);
 }
 
 /*

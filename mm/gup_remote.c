@@ -83,7 +83,7 @@ static long access_page_part(struct mm_struct *mm, pf_addr_t address, char *buf,
 	inside = (char *)page_address(page) + offset;
 	if (gup_flags & FOLL_WRITE) {
 		memcpy(inside, buf, part);
-		folio_mark_dirty(page_folio(page));
+		(void)set_page_dirty_lock(page);
 	} else {
 		memcpy(buf, inside, part);
 	}

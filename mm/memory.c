@@ -158,17 +158,6 @@ static vm_fault_t do_anonymous_page(struct vm_fault *vmf)
 	return 0;
 }
 
-static vm_fault_t do_fault(struct vm_fault *vmf)
-{
-	const struct vm_operations_struct *ops = vmf->vma->vm_ops;
-
-	if (!ops->fault)
-		return VM_FAULT_SIGBUS;
-	if (pte_alloc(vmf->vma->vm_mm, vmf->pmd))
-		return VM_FAULT_OOM;
-	return ops->fault(vmf);
-}
-
 /* Wait until the folio that a migration entry names is unlocked. */
 static void migration_entry_wait(struct vm_fault *vmf)
 {
@@ -263,8 +252,7 @@ static bool wp_can_reuse_anon_folio(struct folio *folio)
 	return reuse;
 }
 
-/* Entry lock held on entry, dropped on return. */
-static void wp_page_reuse(struct vm_fault *vmf)
+void wp_page_reuse(struct vm_fault *vmf)
 {
 	struct vm_area_struct *vma = vmf->vma;
 	pte_t entry = pte_mkyoung(vmf->orig_pte);
@@ -360,6 +348,8 @@ static vm_fault_t do_wp_page(struct vm_fault *vmf)
 		pte_unmap_unlock(vmf->pte, vmf->ptl);
 		return VM_FAULT_SIGBUS;
 	}
+	if ((vma->vm_flags & VM_SHARED) && page && !PageAnon(page))
+		return wp_page_shared(vmf, page_folio(page));
 	if (page && PageAnon(page) &&
 	    (PageAnonExclusive(page) ||
 	     wp_can_reuse_anon_folio(page_folio(page)))) {
@@ -492,9 +482,24 @@ vm_fault_t handle_mm_fault(struct vm_area_struct *vma, pf_addr_t address,
 	return ret & VM_FAULT_FALLBACK ? handle_pte_fault(&vmf) : ret;
 }
 
-/* The pages of [addr, end), which one PTE table covers. */
+/* ---- dropping pages ------------------------------------------------------ */
+
+/* What the entry knew about a page of a file is noted on the folio. */
+static void zap_file_entry(struct vm_area_struct *vma, struct folio *folio,
+			   pte_t entry)
+{
+	if (pte_dirty(entry) && (vma->vm_flags & VM_SHARED))
+		(void)folio_mark_dirty(folio);
+	if (pte_young(entry))
+		folio_mark_accessed(folio);
+}
+
+/*
+ * The pages of [addr, end), which one PTE table covers.
+ * @even_cows: also what the area has of its own
+ */
 static void zap_pte_range(struct vm_area_struct *vma, pmd_t *pmd,
-			  pf_addr_t addr, pf_addr_t end)
+			  pf_addr_t addr, pf_addr_t end, bool even_cows)
 {
 	struct mm_struct *mm = vma->vm_mm;
 	spinlock_t *ptl;
@@ -503,25 +508,28 @@ static void zap_pte_range(struct vm_area_struct *vma, pmd_t *pmd,
 	if (!first)
 		return;
 	for (; addr < end; addr += PAGE_SIZE, pte++) {
-		pte_t entry;
-		struct page *page;
+		pte_t entry = ptep_get(pte);
+		struct page *page = NULL;
 
-		if (pte_none(ptep_get(pte)))
+		if (pte_none(entry))
+			continue;
+		if (pte_present(entry))
+			page = vm_normal_page(vma, addr, entry);
+		if (!even_cows && (!page || PageAnon(page)))
 			continue;
 		entry = ptep_get_and_clear(mm, addr, pte);
-		if (!pte_present(entry))
+		if (!page)
 			continue;
-		page = vm_normal_page(vma, addr, entry);
-		if (page) {
-			folio_remove_rmap(page_folio(page), vma, 1, 1);
-			put_page(page);
-		}
+		if (!PageAnon(page))
+			zap_file_entry(vma, page_folio(page), entry);
+		folio_remove_rmap(page_folio(page), vma, 1, 1);
+		put_page(page);
 	}
 	pte_unmap_unlock(first, ptl);
 }
 
 static void zap_pmd(struct vm_area_struct *vma, pmd_t *pmd, pf_addr_t addr,
-		    pf_addr_t end)
+		    pf_addr_t end, bool even_cows)
 {
 	if (pmd_trans_huge(pmdp_get(pmd))) {
 		if (end - addr == PMD_SIZE && zap_huge_pmd(vma, pmd))
@@ -529,14 +537,14 @@ static void zap_pmd(struct vm_area_struct *vma, pmd_t *pmd, pf_addr_t addr,
 		split_huge_pmd(vma, pmd, addr);
 	}
 	if (pmd_is_table(pmdp_get(pmd)))
-		zap_pte_range(vma, pmd, addr, end);
+		zap_pte_range(vma, pmd, addr, end, even_cows);
 }
 
-void zap_page_range(struct vm_area_struct *vma, pf_addr_t start, pf_addr_t end)
+void zap_page_range_single(struct vm_area_struct *vma, pf_addr_t start,
+			   pf_addr_t end, bool even_cows)
 {
 	pf_addr_t addr, next;
 
-	mmap_assert_locked(vma->vm_mm);
 	if (is_vm_hugetlb_page(vma)) {
 		hugetlb_unmap(vma, start, end);
 		return;
@@ -550,6 +558,12 @@ void zap_page_range(struct vm_area_struct *vma, pf_addr_t start, pf_addr_t end)
 			continue;
 		}
 		next = pmd_addr_end(addr, end);
-		zap_pmd(vma, pmd, addr, next);
+		zap_pmd(vma, pmd, addr, next, even_cows);
 	}
+}
+
+void zap_page_range(struct vm_area_struct *vma, pf_addr_t start, pf_addr_t end)
+{
+	mmap_assert_locked(vma->vm_mm);
+	zap_page_range_single(vma, start, end, true);
 }

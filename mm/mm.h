@@ -150,7 +150,22 @@ void vm_area_free(struct vm_area_struct *vma);
 void vma_link(struct mm_struct *mm, struct vm_area_struct *vma);
 void vma_unlink(struct mm_struct *mm, struct vm_area_struct *vma);
 void vma_set_flags(struct vm_area_struct *vma, vm_flags_t flags);
-/* vma_set_range() - Context: also the anon_vma's lock for write */
+/* vma_set_file() - a new area maps @file, or nothing; vm_ops is set already */
+void vma_set_file(struct vm_area_struct *vma, struct file *file);
+/*
+ * vma_wants_writenotify() - does the owner want to hear of the first store?
+ *
+ * Source: mm/vma.c:vma_wants_writenotify()
+ */
+bool vma_wants_writenotify(const struct vm_area_struct *vma);
+
+/* vma_may_share_writes() - may it be written, now or later, for all to see? */
+static inline bool vma_may_share_writes(const struct vm_area_struct *vma)
+{
+	return (vma->vm_flags & (VM_SHARED | VM_MAYWRITE)) ==
+	       (VM_SHARED | VM_MAYWRITE);
+}
+/* vma_set_range() - Context: also vma_rmap_lock() */
 void vma_set_range(struct vm_area_struct *vma, pf_addr_t start, pf_addr_t end,
 		   pgoff_t pgoff);
 
@@ -199,6 +214,9 @@ struct mmap_request {
 	bool populate;		/* fault all in, best effort */
 	bool locked;
 	struct hstate *hugetlb;	/* the pool, or NULL */
+	struct file *file;	/* what to map, or NULL: anonymous memory */
+	pgoff_t pgoff;		/* from there */
+	bool shared;
 };
 
 int __must_check do_mmap(struct mm_struct *mm, const struct mmap_request *req,
@@ -251,6 +269,8 @@ struct vm_fault {
 	pmd_t orig_pmd;
 	pte_t *pte;
 	spinlock_t *ptl;
+	struct page *page;		/* what vm_ops->fault() found */
+	struct folio *cow_folio;	/* for a copy of it */
 };
 
 /*
@@ -289,6 +309,25 @@ unsigned long __must_check copy_mc_user_highpage(struct page *to,
 
 /* zap_page_range() - drop every page in [start, end) of one area */
 void zap_page_range(struct vm_area_struct *vma, pf_addr_t start, pf_addr_t end);
+/*
+ * zap_page_range_single() - the same; without @even_cows only pages of the file
+ *
+ * Context: mmap_lock, or the lock of one of the trees that the area is in.
+ */
+void zap_page_range_single(struct vm_area_struct *vma, pf_addr_t start,
+			   pf_addr_t end, bool even_cows);
+
+/* do_fault() - nothing is mapped, in an area of a file (file_fault.c) */
+vm_fault_t do_fault(struct vm_fault *vmf);
+/*
+ * wp_page_shared() - a store to a read-only page of a shared area
+ *
+ * Context: the entry's lock, which is dropped.
+ * Source: mm/memory.c:wp_page_shared()
+ */
+vm_fault_t wp_page_shared(struct vm_fault *vmf, struct folio *folio);
+/* wp_page_reuse() - let the user store; the same context */
+void wp_page_reuse(struct vm_fault *vmf);
 
 static inline pte_t mk_pte(struct page *page, pgprot_t prot)
 {

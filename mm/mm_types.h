@@ -28,6 +28,7 @@ struct hstate;
 struct hugetlb_resv;
 struct userfaultfd_ctx;
 struct anon_vma;
+struct file;
 
 typedef unsigned long vm_flags_t;
 
@@ -153,8 +154,25 @@ enum pageflags {
 struct vm_fault;
 typedef unsigned int vm_fault_t;
 
+/* Where an area stands among those that map the same (interval_tree.h). */
+struct rmap_node {
+	RB_ENTRY(rmap_node) rb;
+	pgoff_t subtree_last;
+	struct vm_area_struct *vma;	/* (C) */
+};
+
+RB_HEAD(rmap_tree, rmap_node);
+
+struct interval_tree {
+	struct rmap_tree root;
+	unsigned long nr;
+};
+
 struct vm_operations_struct {
+	/* NOPAGE, an error, or @vmf->page with a reference, and perhaps LOCKED */
 	vm_fault_t (*fault)(struct vm_fault *vmf);
+	/* A read-only page of a shared area is going to be written. */
+	vm_fault_t (*page_mkwrite)(struct vm_fault *vmf);
 };
 
 /* [vm_start, vm_end), both multiples of the page size. */
@@ -171,13 +189,14 @@ struct vm_area_struct {
 	struct hugetlb_resv *resv;		/* (M) and its reservations */
 	struct userfaultfd_ctx *userfaultfd_ctx; /* (M) who serves VM_UFFD_WP */
 	bool resv_unmapped;			/* (A) a page went to who reserved it */
+	struct file *vm_file;			/* (C) what it maps, or NULL */
 	/*
-	 * For the walk from a folio to its entries.  The range changes with both
-	 * mmap_lock and the anon_vma's lock held; either is enough to read it.
+	 * For the walk from a folio to its entries.  The range changes with
+	 * mmap_lock and the trees' locks held; one of them is enough to read it.
 	 */
 	struct anon_vma *anon_vma;		/* (A) NULL: maps nothing anonymous */
-	RB_ENTRY(vm_area_struct) rmap_rb;	/* anon_vma->rwsem */
-	pgoff_t rmap_subtree_last;		/* anon_vma->rwsem */
+	struct rmap_node anon_rmap;		/* anon_vma->rwsem */
+	struct rmap_node file_rmap;		/* mapping->i_mmap_rwsem */
 };
 
 RB_HEAD(vma_tree, vm_area_struct);
@@ -224,6 +243,7 @@ enum fault_flag {
 #define VM_FAULT_HWPOISON	0x000010
 #define VM_FAULT_SIGSEGV	0x000040
 #define VM_FAULT_NOPAGE		0x000100
+#define VM_FAULT_LOCKED		0x000200
 #define VM_FAULT_RETRY		0x000400
 #define VM_FAULT_FALLBACK	0x000800
 #define VM_FAULT_COMPLETED	0x004000

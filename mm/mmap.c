@@ -8,10 +8,12 @@
 #include "mm/mm.h"
 
 #include "host/errtext.h"
+#include "mm/fs.h"
 #include "mm/gfp.h"
 #include "mm/gup.h"
 #include "mm/hugetlb.h"
 #include "mm/rmap.h"
+#include "mm/shmem.h"
 #include "mm/userfaultfd.h"
 
 #include <errno.h>
@@ -170,14 +172,93 @@ static int choose_place(struct mm_struct *mm, const struct mmap_request *req,
 	return 0;
 }
 
+/* What can be done with a file is less than with memory, if it says so. */
+static vm_flags_t file_flags(const struct mmap_request *req)
+{
+	const struct file *file = req->file;
+	vm_flags_t flags = 0;
+
+	if (req->shared)
+		flags |= VM_SHARED | VM_MAYSHARE;
+	if (file && req->shared && !(file->f_mode & FMODE_WRITE))
+		flags &= ~VM_SHARED;
+	return flags;
+}
+
+/*
+ * Flags that the area may not get: no store reaches a file that forbids it, now.
+ * A seal that comes later finds the area counted, or keeps it from that.
+ */
+static vm_flags_t forbidden_flags(const struct mmap_request *req)
+{
+	const unsigned int seals = F_SEAL_WRITE | F_SEAL_FUTURE_WRITE;
+
+	if (!req->file || !req->shared)
+		return 0;
+	if (!(req->file->f_mode & FMODE_WRITE) ||
+	    (READ_ONCE(file_inode(req->file)->seals) & seals))
+		return VM_MAYWRITE;
+	return 0;
+}
+
 static vm_flags_t request_flags(const struct mmap_request *req)
 {
-	return (req->hugetlb ? VM_HUGETLB | VM_DONTEXPAND : 0) |
+	return (file_flags(req) | (req->hugetlb ? VM_HUGETLB | VM_DONTEXPAND : 0) |
 	       (req->read ? VM_READ : 0) | (req->write ? VM_WRITE : 0) |
 	       (req->exec ? VM_EXEC : 0) |
 	       /* Pages of a pool never go away: locking them says nothing. */
 	       (req->locked && !req->hugetlb ? VM_LOCKED : 0) |
-	       VM_MAYREAD | VM_MAYWRITE | VM_MAYEXEC | VM_SOFTDIRTY;
+	       VM_MAYREAD | VM_MAYWRITE | VM_MAYEXEC | VM_SOFTDIRTY) &
+	       ~forbidden_flags(req);
+}
+
+/* May the file be mapped like this?  Source: mm/mmap.c:do_mmap() */
+static int check_file(const struct mmap_request *req, u64 length)
+{
+	const struct file *file = req->file;
+
+	if (!file)
+		return 0;
+	if (req->pgoff + (length >> PAGE_SHIFT) < req->pgoff ||
+	    req->pgoff + (length >> PAGE_SHIFT) > (pgoff_t)1 << 51)
+		return fail(-EOVERFLOW, "page %" PRIu64 " + %" PRIu64 " bytes "
+			    "is above the largest file", req->pgoff, length, 0);
+	if (!(file->f_mode & FMODE_READ) ||
+	    (req->shared && req->write && !(file->f_mode & FMODE_WRITE)))
+		return fail(-EACCES, "the file is not open for what the area "
+			    "is to do", 0, 0, 0);
+	return 0;
+}
+
+/*
+ * Give the new area its file; from now on it counts as one that may write.
+ * Shared memory without a file is one of its own.
+ */
+static int area_set_file(const struct mmap_request *req,
+			 struct vm_area_struct *vma)
+{
+	struct file *file = req->file ? get_file(req->file) : NULL;
+	bool counted;
+	int err = 0;
+
+	if (!file && req->shared && !req->hugetlb)
+		err = shmem_file_setup(vma->vm_mm->machine,
+				       vma->vm_end - vma->vm_start, 0,
+				       SHMEM_NO_SEALS, &file);
+	if (err || !file)
+		return err;
+	counted = vma_may_share_writes(vma);
+	if (counted)
+		err = file_map_writable(file);
+	if (!err) {
+		vma->vm_pgoff = req->file ? req->pgoff : 0;
+		vma->vm_ops = file_inode(file)->i_op->vm_ops;
+		vma_set_file(vma, file);
+		if (counted)
+			file_unmap_writable(file);
+	}
+	fput(file);
+	return err;
 }
 
 /*
@@ -202,9 +283,14 @@ static int reserve_and_clear(struct mm_struct *mm,
 static int map_region(struct mm_struct *mm, const struct mmap_request *req,
 		      u64 length, pf_addr_t *place)
 {
+	const vm_flags_t flags = request_flags(req);
 	struct vm_area_struct *vma;
 	int err;
 
+	if ((flags & (VM_SHARED | VM_WRITE | VM_MAYWRITE)) ==
+	    (VM_SHARED | VM_WRITE))
+		return fail(-EPERM, "the file is sealed against writing", 0, 0,
+			    0);
 	/* One more than the limit: Linux counts like that here. */
 	if (mm->map_count > MAX_MAP_COUNT)
 		return fail(-ENOMEM, "there are %" PRIu64 " areas already",
@@ -212,17 +298,20 @@ static int map_region(struct mm_struct *mm, const struct mmap_request *req,
 	err = choose_place(mm, req, length, place);
 	if (err)
 		return err;
-	vma = vm_area_alloc(mm, *place, *place + length, request_flags(req));
+	vma = vm_area_alloc(mm, *place, *place + length, flags);
 	if (!vma)
 		return fail(-ENOMEM, "no memory for an area", 0, 0, 0);
 	if (req->hugetlb)
 		vma->vm_ops = &hugetlb_vm_ops;
-	err = reserve_and_clear(mm, req, vma);
+	err = area_set_file(req, vma);
+	if (!err)
+		err = reserve_and_clear(mm, req, vma);
 	if (err) {
 		hugetlb_close(vma);
 		vm_area_free(vma);
 		return err;
 	}
+	link_file_vma(vma);
 	vma_link(mm, vma);
 	vma_merge_around(vma);
 	return 0;
@@ -240,6 +329,9 @@ int do_mmap(struct mm_struct *mm, const struct mmap_request *req,
 	if (!length || length > TASK_SIZE)
 		return fail(-ENOMEM, "%" PRIu64 " bytes are more than there are "
 			    "addresses", req->length, 0, 0);
+	err = check_file(req, length);
+	if (err)
+		return err;
 	if (mmap_write_lock_killable(mm))
 		return fail(-EINTR, "killed while waiting to map %" PRIu64
 			    " bytes", length, 0, 0);
@@ -307,6 +399,7 @@ int unmap_region(struct mm_struct *mm, pf_addr_t start, pf_addr_t end)
 		ceiling = vma->vm_end;
 		/* Before the tables go, which walks from folios still use. */
 		unlink_anon_vmas(vma);
+		unlink_file_vma(vma);
 		vma_unlink(mm, vma);
 		vm_area_free(vma);
 		vma = next;

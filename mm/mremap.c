@@ -107,7 +107,7 @@ static u64 move_page_tables(struct vm_area_struct *vma, pf_addr_t old,
 {
 	u64 done = 0;
 
-	anon_vma_lock_write(vma->vm_mm->anon_vma);
+	vma_rmap_lock(vma);
 	while (done < length) {
 		u64 part = min(PMD_SIZE - ((old + done) & ~PMD_MASK),
 			       PMD_SIZE - ((new + done) & ~PMD_MASK));
@@ -117,7 +117,7 @@ static u64 move_page_tables(struct vm_area_struct *vma, pf_addr_t old,
 			break;
 		done += part;
 	}
-	anon_vma_unlock_write(vma->vm_mm->anon_vma);
+	vma_rmap_unlock(vma);
 	return done;
 }
 
@@ -153,11 +153,13 @@ static int move_vma(struct remap *r, struct vm_area_struct *vma)
 			    r->new_address, 0, 0);
 	}
 	new->vm_ops = vma->vm_ops;
+	vma_set_file(new, vma->vm_file);
 	hugetlb_share(new, vma);
 	new->vm_pgoff = linear_page_index(vma, r->old_address);
-	anon_vma_lock_write(mm->anon_vma);
+	vma_rmap_lock(vma);
 	anon_vma_clone(new, vma);
-	anon_vma_unlock_write(mm->anon_vma);
+	__link_file_vma(new);
+	vma_rmap_unlock(vma);
 	vma_link(mm, new);
 	if (is_vm_hugetlb_page(vma)) {
 		done = hugetlb_move(vma, new, r->old_address, r->new_address,
@@ -323,10 +325,10 @@ static int grow(struct remap *r)
 	if (can_grow(r, vma)) {
 		r->new_address = r->old_address;
 		r->locked = vma->vm_flags & VM_LOCKED;
-		anon_vma_lock_write(r->mm->anon_vma);
+		vma_rmap_lock(vma);
 		vma_set_range(vma, vma->vm_start,
 			      r->old_address + r->new_length, vma->vm_pgoff);
-		anon_vma_unlock_write(r->mm->anon_vma);
+		vma_rmap_unlock(vma);
 		vma_merge_around(vma);
 		return 0;
 	}

@@ -9,7 +9,7 @@
  *
  * Source: mm/page-writeback.c
  */
-#include "mm/filemap.h"
+#include "mm/fs.h"
 
 bool filemap_dirty_folio(struct address_space *mapping, struct folio *folio)
 {
@@ -31,6 +31,12 @@ bool filemap_dirty_folio(struct address_space *mapping, struct folio *folio)
 bool folio_clear_dirty_for_io(struct folio *folio)
 {
 	VM_BUG_ON_FOLIO(!folio_test_locked(folio), folio);
+	/*
+	 * A dirty entry makes it dirty: the owner has to hear of the next store
+	 * before the bit is cleared, or that store is lost.
+	 */
+	if (folio_mkclean(folio))
+		(void)folio_mark_dirty(folio);
 	/* The mark stays until folio_start_writeback(): nobody may miss it. */
 	return test_and_clear_bit(PG_dirty, &folio->flags);
 }

@@ -2,78 +2,17 @@
 /*
  * Families of address spaces, and the walk from a folio to its areas.
  *
- * The tree of an anon_vma is sorted by the first index of an area; each node
- * also has the highest index of its subtree, so a walk skips what ends too low:
- *
- *                  [8, 16) ..30
- *                 /            \
- *       [0, 31) ..30         [16, 24) ..23      an area [first, end) ..last
- *
- * Locks: anon_vma->rwsem, inside the folio lock, outside page-table locks.
- * Source: mm/rmap.c, mm/interval_tree.c
+ * Locks: i_mmap_rwsem, anon_vma->rwsem, inside the folio lock, outside page-table
+ * locks.
+ * Source: mm/rmap.c, mm/mmap.c
  */
 #include "mm/rmap.h"
 
+#include "mm/fs.h"
 #include "mm/gfp.h"
+#include "mm/interval_tree.h"
 
 #include <errno.h>
-
-/* ---- the tree ------------------------------------------------------------ */
-
-static pgoff_t vma_last_pgoff(const struct vm_area_struct *vma)
-{
-	return vma->vm_pgoff + vma_pages(vma) - 1;
-}
-
-static int rmap_compare(struct vm_area_struct *a, struct vm_area_struct *b)
-{
-	if (a->vm_pgoff != b->vm_pgoff)
-		return a->vm_pgoff < b->vm_pgoff ? -1 : 1;
-	/* Relatives have the same index; any order will do. */
-	return a < b ? -1 : a > b;
-}
-
-static pgoff_t subtree_last(const struct vm_area_struct *vma)
-{
-	const struct vm_area_struct *left = RB_LEFT(vma, rmap_rb);
-	const struct vm_area_struct *right = RB_RIGHT(vma, rmap_rb);
-	pgoff_t last = vma_last_pgoff(vma);
-
-	if (left)
-		last = max(last, left->rmap_subtree_last);
-	if (right)
-		last = max(last, right->rmap_subtree_last);
-	return last;
-}
-
-/* The tree's macros call this bottom-up, but not up to the root. */
-static void augment(struct vm_area_struct *vma)
-{
-	for (; vma; vma = RB_PARENT(vma, rmap_rb))
-		vma->rmap_subtree_last = subtree_last(vma);
-}
-
-#undef RB_AUGMENT
-#define RB_AUGMENT(vma)	augment(vma)
-RB_GENERATE_INTERNAL(anon_vma_tree, vm_area_struct, rmap_rb, rmap_compare,
-		     static __maybe_unused)
-
-static void tree_insert(struct anon_vma *anon_vma, struct vm_area_struct *vma)
-{
-	struct vm_area_struct *clash;
-
-	vma->rmap_subtree_last = vma_last_pgoff(vma);
-	clash = RB_INSERT(anon_vma_tree, &anon_vma->rb_root, vma);
-	BUG_ON(clash);
-	augment(vma);
-	anon_vma->nr_vmas++;
-}
-
-static void tree_remove(struct anon_vma *anon_vma, struct vm_area_struct *vma)
-{
-	RB_REMOVE(anon_vma_tree, &anon_vma->rb_root, vma);
-	anon_vma->nr_vmas--;
-}
 
 static void assert_write_locked(const struct anon_vma *anon_vma)
 {
@@ -90,7 +29,7 @@ struct anon_vma *anon_vma_alloc(void)
 	if (!anon_vma)
 		return NULL;
 	init_rwsem(&anon_vma->rwsem, RANK_ANON_VMA);
-	RB_INIT(&anon_vma->rb_root);
+	interval_tree_init(&anon_vma->areas);
 	atomic_set(&anon_vma->refcount, 1);
 	return anon_vma;
 }
@@ -106,7 +45,7 @@ void put_anon_vma(struct anon_vma *anon_vma)
 {
 	if (!atomic_dec_and_test(&anon_vma->refcount))
 		return;
-	BUG_ON(anon_vma->nr_vmas);
+	BUG_ON(anon_vma->areas.nr);
 	call_rcu(&anon_vma->rcu, free_anon_vma);
 }
 
@@ -118,7 +57,7 @@ void __anon_vma_prepare(struct vm_area_struct *vma)
 	anon_vma_lock_write(anon_vma);
 	/* Another fault may have been faster. */
 	if (!READ_ONCE(vma->anon_vma)) {
-		tree_insert(anon_vma, vma);
+		interval_tree_insert(&anon_vma->areas, &vma->anon_rmap);
 		smp_store_release(&vma->anon_vma, anon_vma);
 	}
 	anon_vma_unlock_write(anon_vma);
@@ -134,7 +73,7 @@ void anon_vma_clone(struct vm_area_struct *dst, struct vm_area_struct *src)
 	VM_BUG_ON(dst->vm_mm->anon_vma != anon_vma);
 	if (READ_ONCE(dst->anon_vma))
 		return;
-	tree_insert(anon_vma, dst);
+	interval_tree_insert(&anon_vma->areas, &dst->anon_rmap);
 	smp_store_release(&dst->anon_vma, anon_vma);
 }
 
@@ -145,7 +84,7 @@ void __unlink_anon_vmas(struct vm_area_struct *vma)
 	if (!anon_vma)
 		return;
 	assert_write_locked(anon_vma);
-	tree_remove(anon_vma, vma);
+	interval_tree_remove(&anon_vma->areas, &vma->anon_rmap);
 	WRITE_ONCE(vma->anon_vma, NULL);
 }
 
@@ -160,23 +99,94 @@ void unlink_anon_vmas(struct vm_area_struct *vma)
 	anon_vma_unlock_write(anon_vma);
 }
 
-void anon_vma_interval_tree_pre_update_vma(struct vm_area_struct *vma)
+/* ---- files --------------------------------------------------------------- */
+
+static struct address_space *vma_mapping(const struct vm_area_struct *vma)
+{
+	return vma->vm_file ? vma->vm_file->f_mapping : NULL;
+}
+
+static void assert_i_mmap_locked(const struct vm_area_struct *vma)
+{
+	VM_BUG_ON(vma->vm_file &&
+		  !rwsem_is_write_locked(&vma_mapping(vma)->i_mmap_rwsem));
+	(void)vma;
+}
+
+void vma_rmap_lock(struct vm_area_struct *vma)
+{
+	if (vma->vm_file)
+		i_mmap_lock_write(vma_mapping(vma));
+	anon_vma_lock_write(vma->vm_mm->anon_vma);
+}
+
+void vma_rmap_unlock(struct vm_area_struct *vma)
+{
+	anon_vma_unlock_write(vma->vm_mm->anon_vma);
+	if (vma->vm_file)
+		i_mmap_unlock_write(vma_mapping(vma));
+}
+
+void vma_rmap_pre_update(struct vm_area_struct *vma)
 {
 	struct anon_vma *anon_vma = READ_ONCE(vma->anon_vma);
 
 	mmap_assert_write_locked(vma->vm_mm);
 	assert_write_locked(vma->vm_mm->anon_vma);
+	assert_i_mmap_locked(vma);
 	if (anon_vma)
-		tree_remove(anon_vma, vma);
+		interval_tree_remove(&anon_vma->areas, &vma->anon_rmap);
+	if (vma->vm_file)
+		interval_tree_remove(&vma_mapping(vma)->i_mmap,
+				     &vma->file_rmap);
 }
 
-void anon_vma_interval_tree_post_update_vma(struct vm_area_struct *vma)
+void vma_rmap_post_update(struct vm_area_struct *vma)
 {
 	struct anon_vma *anon_vma = READ_ONCE(vma->anon_vma);
 
 	if (anon_vma)
-		tree_insert(anon_vma, vma);
+		interval_tree_insert(&anon_vma->areas, &vma->anon_rmap);
+	if (vma->vm_file)
+		interval_tree_insert(&vma_mapping(vma)->i_mmap,
+				     &vma->file_rmap);
 }
+
+void __link_file_vma(struct vm_area_struct *vma)
+{
+	assert_i_mmap_locked(vma);
+	if (vma->vm_file)
+		interval_tree_insert(&vma_mapping(vma)->i_mmap,
+				     &vma->file_rmap);
+}
+
+void link_file_vma(struct vm_area_struct *vma)
+{
+	if (!vma->vm_file)
+		return;
+	i_mmap_lock_write(vma_mapping(vma));
+	__link_file_vma(vma);
+	i_mmap_unlock_write(vma_mapping(vma));
+}
+
+void __unlink_file_vma(struct vm_area_struct *vma)
+{
+	assert_i_mmap_locked(vma);
+	if (vma->vm_file)
+		interval_tree_remove(&vma_mapping(vma)->i_mmap,
+				     &vma->file_rmap);
+}
+
+void unlink_file_vma(struct vm_area_struct *vma)
+{
+	if (!vma->vm_file)
+		return;
+	i_mmap_lock_write(vma_mapping(vma));
+	__unlink_file_vma(vma);
+	i_mmap_unlock_write(vma_mapping(vma));
+}
+
+/* ---- folios of a family -------------------------------------------------- */
 
 /*
  * The pointer in the folio stays when the last mapping goes, and then means
@@ -242,47 +252,30 @@ int hugetlb_try_dup_anon_rmap(struct folio *folio,
 
 /* ---- the walk ------------------------------------------------------------ */
 
-struct rmap_range {
+struct rmap_one_call {
 	struct folio *folio;
-	pgoff_t first, last;
+	pgoff_t first;
 	struct rmap_walk_control *rwc;
 };
 
-static bool walk_vma(const struct rmap_range *r, struct vm_area_struct *vma)
+static bool call_rmap_one(void *arg, struct vm_area_struct *vma)
 {
+	const struct rmap_one_call *c = arg;
 	pf_addr_t address = vma->vm_start;
 
-	if (vma_last_pgoff(vma) < r->first)
-		return true;
-	if (r->first > vma->vm_pgoff)
-		address += (r->first - vma->vm_pgoff) << PAGE_SHIFT;
-	return r->rwc->rmap_one(r->folio, vma, address, r->rwc->arg);
+	if (c->first > vma->vm_pgoff)
+		address += (c->first - vma->vm_pgoff) << PAGE_SHIFT;
+	return c->rwc->rmap_one(c->folio, vma, address, c->rwc->arg);
 }
 
-/* As deep as the tree, which is balanced. */
-static bool walk_subtree(const struct rmap_range *r,
-			 struct vm_area_struct *vma)
+static void walk_areas(struct interval_tree *areas, struct folio *folio,
+		       struct rmap_walk_control *rwc)
 {
-	if (!vma || vma->rmap_subtree_last < r->first)
-		return true;
-	if (!walk_subtree(r, RB_LEFT(vma, rmap_rb)))
-		return false;
-	if (vma->vm_pgoff > r->last)
-		return true;
-	return walk_vma(r, vma) && walk_subtree(r, RB_RIGHT(vma, rmap_rb));
-}
+	struct rmap_one_call c = { folio, folio->index, rwc };
 
-static void walk_anon_vma(struct anon_vma *anon_vma, struct folio *folio,
-			  struct rmap_walk_control *rwc)
-{
-	struct rmap_range r = {
-		.folio = folio,
-		.first = folio->index,
-		.last = folio->index + folio_nr_pages(folio) - 1,
-		.rwc = rwc,
-	};
-
-	(void)walk_subtree(&r, RB_ROOT(&anon_vma->rb_root));
+	interval_tree_walk(areas, c.first,
+			   c.first + folio_nr_pages(folio) - 1, call_rmap_one,
+			   &c);
 }
 
 void rmap_walk_locked(struct folio *folio, struct rmap_walk_control *rwc)
@@ -290,17 +283,41 @@ void rmap_walk_locked(struct folio *folio, struct rmap_walk_control *rwc)
 	struct anon_vma *anon_vma = folio_anon_vma(folio);
 
 	VM_BUG_ON(!rwsem_is_locked(&anon_vma->rwsem));
-	walk_anon_vma(anon_vma, folio, rwc);
+	walk_areas(&anon_vma->areas, folio, rwc);
 }
 
-void rmap_walk(struct folio *folio, struct rmap_walk_control *rwc)
+static void rmap_walk_anon(struct folio *folio, struct rmap_walk_control *rwc)
 {
 	struct anon_vma *anon_vma = folio_get_anon_vma(folio);
 
 	if (!anon_vma)
 		return;
 	anon_vma_lock_read(anon_vma);
-	walk_anon_vma(anon_vma, folio, rwc);
+	walk_areas(&anon_vma->areas, folio, rwc);
 	anon_vma_unlock_read(anon_vma);
 	put_anon_vma(anon_vma);
+}
+
+/* The folio lock holds the mapping, and thereby the tree. */
+static void rmap_walk_file(struct folio *folio, struct rmap_walk_control *rwc)
+{
+	struct address_space *mapping = folio_mapping(folio);
+
+	VM_BUG_ON_FOLIO(!folio_test_locked(folio), folio);
+	if (!mapping)
+		return;
+	if (!rwc->try_lock)
+		i_mmap_lock_read(mapping);
+	else if (!i_mmap_trylock_read(mapping))
+		return;
+	walk_areas(&mapping->i_mmap, folio, rwc);
+	i_mmap_unlock_read(mapping);
+}
+
+void rmap_walk(struct folio *folio, struct rmap_walk_control *rwc)
+{
+	if (folio_test_anon(folio))
+		rmap_walk_anon(folio, rwc);
+	else
+		rmap_walk_file(folio, rwc);
 }

@@ -25,16 +25,14 @@
 #ifndef MM_RMAP_H
 #define MM_RMAP_H
 
+#include "mm/interval_tree.h"
 #include "mm/mm.h"
 
 #include <errno.h>
 
-RB_HEAD(anon_vma_tree, vm_area_struct);
-
 struct anon_vma {
 	struct rw_semaphore rwsem;
-	struct anon_vma_tree rb_root;	/* rwsem: areas by vm_pgoff */
-	unsigned long nr_vmas;		/* rwsem: in the tree */
+	struct interval_tree areas;	/* rwsem */
 	atomic_t refcount;		/* address spaces, and walks */
 	struct rcu_head rcu;
 };
@@ -97,11 +95,29 @@ void unlink_anon_vmas(struct vm_area_struct *vma);
 void __unlink_anon_vmas(struct vm_area_struct *vma);
 
 /*
- * Around each change of an area's range, which is the tree's key.
- * Context: mmap_lock for write; the anon_vma's lock for write.
+ * vma_rmap_lock() - stop the walks from folios to what @vma maps
+ *
+ * Both trees that the area may stand in, for write: around each change of its
+ * range, and while its entries move or are copied.
+ * Context: mmap_lock for write.
  */
-void anon_vma_interval_tree_pre_update_vma(struct vm_area_struct *vma);
-void anon_vma_interval_tree_post_update_vma(struct vm_area_struct *vma);
+void vma_rmap_lock(struct vm_area_struct *vma);
+void vma_rmap_unlock(struct vm_area_struct *vma);
+
+/* Around a change of the range, which is the trees' key.  vma_rmap_lock(). */
+void vma_rmap_pre_update(struct vm_area_struct *vma);
+void vma_rmap_post_update(struct vm_area_struct *vma);
+
+/*
+ * link_file_vma() - walks from the file's folios find the area now
+ *
+ * unlink_file_vma(): and do not any more.  Nothing, if it maps no file.
+ * __link_..., __unlink_...: inside vma_rmap_lock().
+ */
+void link_file_vma(struct vm_area_struct *vma);
+void __link_file_vma(struct vm_area_struct *vma);
+void unlink_file_vma(struct vm_area_struct *vma);
+void __unlink_file_vma(struct vm_area_struct *vma);
 
 /*
  * folio_anon_vma() - the anon_vma of an anonymous folio
@@ -128,6 +144,7 @@ struct anon_vma *folio_get_anon_vma(const struct folio *folio);
 /* Where a walk is told of each area that may map the folio. */
 struct rmap_walk_control {
 	void *arg;
+	bool try_lock;			/* a file's tree: do not wait for it */
 	/*
 	 * @address: of the first page of the folio in the area
 	 * Return: false ends the walk.
@@ -139,12 +156,14 @@ struct rmap_walk_control {
 /*
  * rmap_walk() - each area that may map @folio, in every address space
  *
+ * Of a file's folio the areas of its mapping, of others those of its family.
+ *
  * What is mapped there, page_vma_mapped_walk() says.  A fork, a move or a fault
  * that is under way may add an entry behind the walk's back; who has to be sure
  * looks at folio_mapped() afterwards.
  *
- * Context: the folio lock, or another reason why the folio stays mapped; takes
- * the anon_vma's lock for read.  mmap_lock is not needed.
+ * Context: the folio lock; if it is anonymous, another reason why it stays mapped
+ * will do.  Takes the tree's lock for read.  mmap_lock is not needed.
  * Source: mm/rmap.c:rmap_walk()
  */
 void rmap_walk(struct folio *folio, struct rmap_walk_control *rwc);
@@ -276,6 +295,17 @@ static inline void folio_remove_rmap(struct folio *folio,
 	atomic_sub(nr_entries, &folio->_mapcount);
 	if (folio_test_anon(folio))
 		atomic64_add(-nr_pages, &vma->vm_mm->rss_pages);
+}
+
+/*
+ * folio_add_file_rmap_ptes() - @nr more entries map pages of a file's folio
+ *
+ * Context: the table's lock, the folio lock.  Source: mm/rmap.c
+ */
+static inline void folio_add_file_rmap_ptes(struct folio *folio,
+					    unsigned int nr)
+{
+	atomic_add((int)nr, &folio->_mapcount);
 }
 
 /* folio_dup_file_rmap_ptes() - fork maps @nr pages once more */

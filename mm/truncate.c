@@ -10,13 +10,13 @@
  * waits; xa_lock.
  *
  * Source: mm/truncate.c
- * Differs: no area maps a folio of a cache yet, so nothing is unmapped.
  */
 #include "mm/truncate.h"
 
 #include "host/errtext.h"
 #include "mm/filemap_internal.h"
 #include "mm/folio_split.h"
+#include "mm/fs.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -61,7 +61,8 @@ static void drop_values(struct address_space *mapping,
 
 static void truncate_cleanup_folio(struct folio *folio)
 {
-	VM_BUG_ON_FOLIO(folio_mapped(folio), folio);
+	if (folio_mapped(folio))
+		unmap_mapping_folio(folio);
 	folio_cancel_dirty(folio);
 }
 
@@ -304,6 +305,8 @@ static int invalidate_folio2(struct address_space *mapping,
 	folio_lock(folio);
 	if (folio->mapping == mapping) {
 		folio_wait_writeback(folio);
+		if (folio_mapped(folio))
+			unmap_mapping_folio(folio);
 		if (folio_test_dirty(folio))
 			err = -EBUSY;
 		else

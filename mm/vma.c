@@ -16,6 +16,7 @@
 #include "mm/mm.h"
 
 #include "host/errtext.h"
+#include "mm/fs.h"
 #include "mm/gfp.h"
 #include "mm/huge_memory.h"
 #include "mm/hugetlb.h"
@@ -97,11 +98,33 @@ pgprot_t vm_get_page_prot(vm_flags_t flags)
 			flags & VM_EXEC);
 }
 
+bool vma_wants_writenotify(const struct vm_area_struct *vma)
+{
+	return (vma->vm_flags & (VM_WRITE | VM_SHARED)) ==
+	       (VM_WRITE | VM_SHARED) &&
+	       vma->vm_ops && vma->vm_ops->page_mkwrite;
+}
+
 void vma_set_flags(struct vm_area_struct *vma, vm_flags_t flags)
 {
 	/* Whole: a folio's walk to its entries looks without mmap_lock. */
 	WRITE_ONCE(vma->vm_flags, flags);
+	/* The owner hears of the first store: as if each had its own page. */
+	if (vma_wants_writenotify(vma))
+		flags &= ~VM_SHARED;
 	WRITE_ONCE(vma->vm_page_prot.pgprot, vm_get_page_prot(flags).pgprot);
+}
+
+void vma_set_file(struct vm_area_struct *vma, struct file *file)
+{
+	vma->vm_file = file;
+	if (!file)
+		return;
+	get_file(file);
+	if (vma_may_share_writes(vma))
+		atomic_inc(&file->f_mapping->i_mmap_writable);
+	/* What the protection is depends on the operations. */
+	vma_set_flags(vma, vma->vm_flags);
 }
 
 struct vm_area_struct *vm_area_alloc(struct mm_struct *mm, pf_addr_t start,
@@ -115,6 +138,8 @@ struct vm_area_struct *vm_area_alloc(struct mm_struct *mm, pf_addr_t start,
 	vma->vm_start = start;
 	vma->vm_end = end;
 	vma->vm_pgoff = start >> PAGE_SHIFT;
+	vma->anon_rmap.vma = vma;
+	vma->file_rmap.vma = vma;
 	vma_set_flags(vma, flags);
 	return vma;
 }
@@ -122,6 +147,10 @@ struct vm_area_struct *vm_area_alloc(struct mm_struct *mm, pf_addr_t start,
 void vm_area_free(struct vm_area_struct *vma)
 {
 	userfaultfd_ctx_put(vma->userfaultfd_ctx);
+	if (vma->vm_file && vma_may_share_writes(vma))
+		atomic_dec(&vma->vm_file->f_mapping->i_mmap_writable);
+	if (vma->vm_file)
+		fput(vma->vm_file);
 	kfree(vma);
 }
 
@@ -152,11 +181,11 @@ static int inside_huge_page(struct vm_area_struct *vma, pf_addr_t address)
 void vma_set_range(struct vm_area_struct *vma, pf_addr_t start, pf_addr_t end,
 		   pgoff_t pgoff)
 {
-	anon_vma_interval_tree_pre_update_vma(vma);
+	vma_rmap_pre_update(vma);
 	vma->vm_start = start;
 	vma->vm_end = end;
 	vma->vm_pgoff = pgoff;
-	anon_vma_interval_tree_post_update_vma(vma);
+	vma_rmap_post_update(vma);
 }
 
 int __split_vma(struct vm_area_struct *vma, pf_addr_t address)
@@ -174,12 +203,14 @@ int __split_vma(struct vm_area_struct *vma, pf_addr_t address)
 	hugetlb_share(upper, vma);
 	split_huge_pmd_at(vma, address);
 	upper->vm_ops = vma->vm_ops;
+	vma_set_file(upper, vma->vm_file);
 	upper->userfaultfd_ctx = userfaultfd_ctx_get(vma->userfaultfd_ctx);
 	upper->vm_pgoff = linear_page_index(vma, address);
-	anon_vma_lock_write(mm->anon_vma);
+	vma_rmap_lock(vma);
 	vma_set_range(vma, vma->vm_start, address, vma->vm_pgoff);
 	anon_vma_clone(upper, vma);
-	anon_vma_unlock_write(mm->anon_vma);
+	__link_file_vma(upper);
+	vma_rmap_unlock(vma);
 	vma_link(mm, upper);
 	return 0;
 }
@@ -215,7 +246,8 @@ int vma_isolate(struct vm_area_struct **vma, pf_addr_t start, pf_addr_t end)
 static bool in_line(struct vm_area_struct *low, struct vm_area_struct *high)
 {
 	return low && high && low->vm_end == high->vm_start &&
-	       low->vm_ops == high->vm_ops && low->hstate == high->hstate &&
+	       low->vm_ops == high->vm_ops && low->vm_file == high->vm_file &&
+	       low->hstate == high->hstate &&
 	       low->resv == high->resv &&
 	       low->userfaultfd_ctx == high->userfaultfd_ctx &&
 	       READ_ONCE(low->resv_unmapped) == READ_ONCE(high->resv_unmapped) &&
@@ -235,16 +267,15 @@ static bool can_merge(struct vm_area_struct *low, struct vm_area_struct *high)
 
 static void absorb(struct vm_area_struct *low, struct vm_area_struct *high)
 {
-	struct anon_vma *anon_vma = low->vm_mm->anon_vma;
-
 	low->vm_flags |= high->vm_flags;
 	/* The lower one goes on with the reservations of both. */
 	hugetlb_drop_share(high);
-	anon_vma_lock_write(anon_vma);
+	vma_rmap_lock(low);
 	vma_set_range(low, low->vm_start, high->vm_end, low->vm_pgoff);
 	anon_vma_clone(low, high);
 	__unlink_anon_vmas(high);
-	anon_vma_unlock_write(anon_vma);
+	__unlink_file_vma(high);
+	vma_rmap_unlock(low);
 	vma_unlink(high->vm_mm, high);
 	vm_area_free(high);
 }
@@ -266,18 +297,17 @@ struct vm_area_struct *vma_merge_around(struct vm_area_struct *vma)
 static void set_border(struct vm_area_struct *low, struct vm_area_struct *high,
 		       pf_addr_t border)
 {
-	struct anon_vma *anon_vma = low->vm_mm->anon_vma;
 	pgoff_t pgoff = border >= high->vm_start ?
 			linear_page_index(high, border) :
 			linear_page_index(low, border);
 
-	anon_vma_lock_write(anon_vma);
+	vma_rmap_lock(low);
 	vma_set_range(low, low->vm_start, border, low->vm_pgoff);
 	vma_set_range(high, border, high->vm_end, pgoff);
 	/* What one of them has may be on the other side now. */
 	anon_vma_clone(low, high);
 	anon_vma_clone(high, low);
-	anon_vma_unlock_write(anon_vma);
+	vma_rmap_unlock(low);
 }
 
 /*

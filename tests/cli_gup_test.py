@@ -11,6 +11,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import traceback
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -264,13 +265,46 @@ def wrong_numbers():
 
 
 @test
-def what_is_not_there():
-    for args in ("-S", "-u -S -H", "-S -m 8192 -LT"):
-        bails_out(args, b"-S: there are no shared mappings", True)
-    for args in ("-f /dev/zero", "-H -S -f /dev/zero"):
-        bails_out(args, b"-f /dev/zero: there are no file mappings", True)
-    # nothing was created
-    bails_out("-f /tmp/no/such/file", None, True)
+def shared_memory():
+    for args in ("-S -m 4", "-S -m 4 -t", "-f /dev/zero -m 4",
+                 "-S -f /dev/zero -m 4 -W"):
+        for option, name in TIMED.items():
+            prints(f"{args} {option}", timed(name))
+        prints(f"{args} -b", untimed(b"PIN_BASIC_TEST"))
+    # not written first: the fast forms and the slow ones fault it in
+    prints("-S -z -m 4 -a", timed(b"PIN_FAST_BENCHMARK"))
+    # huge pages have no file
+    prints("-H -f /no/such/directory/file -m 4", timed(b"GUP_FAST_BENCHMARK"))
+    bails_out("-S -H", b"-S -H: there are no shared huge pages", True)
+
+
+@test
+def files():
+    with tempfile.NamedTemporaryFile() as file:
+        file.truncate(4 << 20)
+        for kind in ("", "-S "):
+            args = f"{kind}-f {file.name} -m 4"
+            prints(f"{args} -u", timed(b"GUP_FAST_BENCHMARK"))
+            prints(f"{args} -a -n 64", timed(b"PIN_FAST_BENCHMARK"))
+        # stores to the shared file would not be heard of
+        for option in ("-l", "-L"):
+            prints(f"-S -f {file.name} -m 4 {option}", timed(TIMED[option], 0))
+            prints(f"-S -f {file.name} -m 4 -W {option}",
+                   timed(TIMED[option]))
+            prints(f"-f {file.name} -m 4 {option}", timed(TIMED[option]))
+        assert os.stat(file.name).st_size == 4 << 20
+        # the end of the file is not memory
+        bails_out(f"-f {file.name} -m 5", b"the buffer cannot be written: "
+                  b"page 1024 is above the file's 4194304 bytes: Bad address", True)
+    with tempfile.TemporaryDirectory() as folder:
+        bails_out(f"-f {folder}", None, True)
+        bails_out(f"-f {folder}/no/file", None, True)
+        bails_out(f"-f {folder}/new -m 4", b"the buffer cannot be written: "
+                  b"page 0 is above the file's 0 bytes: Bad address",
+                  True)
+        assert os.stat(f"{folder}/new").st_size == 0
+    bails_out("-f /dev/null", b"-f /dev/null: not a regular file open for what "
+              b"it is to be used for: No such device", True)
 
 
 @test

@@ -157,7 +157,7 @@ static void grab_one(struct worker *w)
 	did(w);
 }
 
-static void truncate(struct worker *w)
+static void shorten(struct worker *w)
 {
 	pgoff_t start = somewhere(w);
 	pgoff_t nr = 1 + random_below(&w->rnd, 40);
@@ -374,7 +374,7 @@ static void fm_B8_B13_everything(void **state)
 {
 	static const struct job jobs[] = {
 		{ "low", grab_low }, { "high", grab_high },
-		{ "one", grab_one }, { "truncate", truncate },
+		{ "one", grab_one }, { "truncate", shorten },
 		{ "evict", evict }, { "split", split },
 		{ "write", write_back }, { "invalidate", invalidate },
 		{ "look", look }, { "walk", walk },
@@ -399,7 +399,7 @@ static void fm_C28_frames_used_again(void **state)
 {
 	static const struct job jobs[] = {
 		{ "low", grab_low }, { "high", grab_high },
-		{ "truncate", truncate }, { "evict", evict },
+		{ "truncate", shorten }, { "evict", evict },
 		{ "look", look }, { "look", look }, { "walk", walk },
 	};
 

@@ -57,7 +57,7 @@ static const struct row rows[] = {
 	{ MMAP, 0, -1, 0, .expected = -ENOMEM, .text = "18446744073709551615" },
 	{ MMAP, 0, TOP + 1, 0, .expected = -ENOMEM, .text = "more than" },
 	{ MMAP, 0, TOP, 0, .expected = -ENOMEM, .text = "no room" },
-	{ MMAP, P(9), L(1), 0x1, .expected = -EINVAL, .text = "0x1" },
+	{ MMAP, P(9), L(1), 0x3, .expected = -EINVAL, .text = "0x3" },
 	{ MMAP, P(9), L(1), FIXED | 0x40000000, .expected = -EINVAL,
 	  .text = "0x40000010" },
 	{ MMAP, P(9) + HALF, L(1), FIXED, .expected = -EINVAL,

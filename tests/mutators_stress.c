@@ -417,7 +417,7 @@ static void print_all(void)
 		fprintf(stderr, "exit %-22s %8llu %s\n", gup_exit_names[i],
 			(unsigned long long)times_left(i),
 			out_of_reach[i] ?: times_left(i) ? "" : "NEVER");
-	fprintf(stderr, "exits F3, F9: device memory and secretmem do not exist\n");
+	fprintf(stderr, "exits F3, F9: device memory and secretmem are not here\n");
 }
 
 static void begin_windows(void)

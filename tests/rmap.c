@@ -246,8 +246,6 @@ static void nothing_maps_it(void **state)
 	walk_folio(folio, MOST);
 	assert_int_equal(walked.nr, 0);
 	unpin_user_page(pin);
-	walk_folio(page_folio(machine_of(t.machine)->zero_page), MOST);
-	assert_int_equal(walked.nr, 0);
 	assert_int_equal(pf_mm_create(t.machine, &t.mm), 0);
 	mm_test_end(&t);
 }

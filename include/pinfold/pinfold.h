@@ -49,6 +49,7 @@ struct pf_machine;
 struct pf_mm;
 struct pf_page;
 struct pf_task;
+struct pf_file;
 
 /* pf_error_text() - why the calling thread's last failure happened
  *
@@ -89,8 +90,8 @@ pf_machine_create(const struct pf_machine_options *options,
 /*
  * pf_machine_destroy() - give all memory back
  *
- * Return: 0; -EBUSY, and nothing happens, while an mm exists or pages are got
- * or pinned.  NULL is allowed.
+ * Return: 0; -EBUSY, and nothing happens, while an mm or a file exists or pages
+ * are got or pinned.  NULL is allowed.
  */
 PINFOLD_API int pf_machine_destroy(struct pf_machine *machine);
 
@@ -148,6 +149,8 @@ enum {
 };
 
 enum {
+	PINFOLD_MAP_SHARED = 0x1,	/* stores are seen by all who map it */
+	PINFOLD_MAP_PRIVATE = 0x2,	/* they are not; so it is if none is said */
 	PINFOLD_MAP_FIXED = 0x10,	/* there, whatever is there now */
 	PINFOLD_MAP_FIXED_NOREPLACE = 0x100000,
 	PINFOLD_MAP_POPULATE = 0x8000,	/* fault in, best effort */
@@ -158,19 +161,35 @@ enum {
 };
 
 /*
- * pf_mmap() - map private anonymous memory
+ * pf_mmap() - map anonymous memory, private unless PINFOLD_MAP_SHARED
  * @hint: where, if it is free there; the place itself with a FIXED flag
  * @length: bytes, rounded up to whole pages
  * @address: set on success
  *
- * Return: 0; -EINVAL (length 0, unknown bits, unaligned fixed address), -ENOMEM
- * (no room, past the top, too many areas; or no huge pages left to promise: a
+ * Shared memory is seen by the children of pf_mm_fork().
+ * Return: 0; -EINVAL (length 0, unknown bits, both SHARED and PRIVATE, unaligned
+ * fixed address), -ENOMEM (no room, past the top, too many areas; or no huge pages left to promise: a
  * FIXED place is empty then), -EEXIST (NOREPLACE), -EPERM (fixed below 64 KiB),
  * -EINTR.
  */
 PINFOLD_API PINFOLD_MUST_CHECK int pf_mmap(struct pf_mm *mm, pf_addr_t hint,
 					   uint64_t length, int prot, int flags,
 					   pf_addr_t *address);
+/*
+ * pf_mmap_file() - map a file
+ * @flags: PINFOLD_MAP_*, but for the HUGE ones; one of SHARED and PRIVATE
+ * @file: kept until it is unmapped, whoever closes it
+ * @offset: in the file, bytes, a multiple of the page size
+ *
+ * A page above the file's size is -EFAULT to whoever touches it.  A store to a
+ * private area makes a copy of the page; to a shared one, makes it dirty.
+ * Return: as pf_mmap(); also -EACCES (the file is not open for that), -EPERM (a
+ * seal), -EOVERFLOW (@offset + @length).
+ */
+PINFOLD_API PINFOLD_MUST_CHECK int
+pf_mmap_file(struct pf_mm *mm, pf_addr_t hint, uint64_t length, int prot,
+	     int flags, struct pf_file *file, uint64_t offset,
+	     pf_addr_t *address);
 /* Return: 0, -EINVAL, -ENOMEM (a hole would make too many areas), -EINTR. */
 PINFOLD_API int pf_munmap(struct pf_mm *mm, pf_addr_t start, uint64_t length);
 /* Return: 0, -EINVAL, -ENOMEM (a hole; what lies before it is changed), -EINTR */
@@ -236,6 +255,131 @@ PINFOLD_API PINFOLD_MUST_CHECK int64_t pf_read(struct pf_mm *mm, pf_addr_t from,
 					       void *to, uint64_t bytes);
 PINFOLD_API PINFOLD_MUST_CHECK int64_t pf_write(struct pf_mm *mm, pf_addr_t to,
 						const void *from, uint64_t bytes);
+
+/* ---- files ----------------------------------------------------------- */
+
+/*
+ * pf_file_open() - a file of the host's, as memory of the machine
+ * @fd: a regular file, which is duplicated
+ * @writable: it may be written and mapped so; @fd is open for reading and writing
+ *
+ * Pages are read when they are needed.  Stores stay in the machine's memory, and
+ * the file's owner is told of them, so longterm pins for writing of shared areas
+ * are -EFAULT.
+ * Return: 0; -EBADF, -ENODEV (not a regular file), -EACCES, -ENOMEM, -EOPNOTSUPP
+ * (a metadata-only machine).
+ * Owner: the caller, who calls pf_file_close().
+ */
+PINFOLD_API PINFOLD_MUST_CHECK int
+pf_file_open(struct pf_machine *machine, int fd, bool writable,
+	     struct pf_file **file);
+
+enum {
+	PINFOLD_SHMEM_NO_PIN = 1,	/* no page is got or pinned, as secretmem */
+};
+
+/*
+ * pf_shmem_create() - a file of memory alone, of @size zeroes (memfd, tmpfs)
+ * @max_order: of its folios, up to 9; larger ones may begin before what is
+ *	touched, and end after it
+ * @flags: PINFOLD_SHMEM_*
+ *
+ * Return: 0; -EINVAL, -ENOMEM.  Owner: the caller, who calls pf_file_close().
+ */
+PINFOLD_API PINFOLD_MUST_CHECK int
+pf_shmem_create(struct pf_machine *machine, uint64_t size,
+		unsigned int max_order, unsigned int flags,
+		struct pf_file **file);
+
+/*
+ * pf_file_close() - the handle is not used any more; NULL allowed
+ *
+ * With the last area that maps it the file's pages go as well; those got or
+ * pinned stay until they are put.
+ */
+PINFOLD_API void pf_file_close(struct pf_file *file);
+
+/* pf_file_size() - bytes */
+PINFOLD_API uint64_t pf_file_size(struct pf_file *file);
+
+/*
+ * pf_file_truncate() - set the size
+ *
+ * Above it nothing is mapped any more, private copies included.  A host's file
+ * follows.
+ * Return: 0; -EBADF (not open for writing), -EPERM (a seal), -EFBIG, or the
+ * host's errno.
+ */
+PINFOLD_API PINFOLD_MUST_CHECK int pf_file_truncate(struct pf_file *file,
+						    uint64_t size);
+
+enum {
+	PINFOLD_FALLOC_KEEP_SIZE = 1,
+	PINFOLD_FALLOC_PUNCH_HOLE = 2,	/* with KEEP_SIZE */
+};
+
+/*
+ * pf_file_allocate() - have pages for a range, or a hole in its place
+ * @mode: 0, or PINFOLD_FALLOC_*
+ *
+ * In a hole bytes are zero and nothing is mapped but private copies; a page at
+ * its edge stays, zeroed in part.
+ * Return: 0; -EINVAL, -EOPNOTSUPP (@mode), -EBADF (not open for writing), -EFBIG,
+ * -EPERM (a seal), -ENOMEM, -EINTR, or the host's errno.  On failure no page has
+ * come.
+ */
+PINFOLD_API PINFOLD_MUST_CHECK int
+pf_file_allocate(struct pf_file *file, int mode, int64_t offset,
+		 int64_t length);
+
+/*
+ * pf_file_read(), pf_file_write() - bytes of the file, whoever maps it
+ *
+ * Return: bytes, short at the end of the file; -EBADF, -EPERM (a seal), -EIO and
+ * other errnos of the host, -ENOMEM, -EINTR, -EINVAL (a position below 0), -EFBIG
+ * (a host's file does not grow by being written), -EOPNOTSUPP on a metadata-only
+ * machine.
+ */
+PINFOLD_API PINFOLD_MUST_CHECK int64_t pf_file_read(struct pf_file *file,
+						    void *to, uint64_t bytes,
+						    int64_t position);
+PINFOLD_API PINFOLD_MUST_CHECK int64_t pf_file_write(struct pf_file *file,
+						     const void *from,
+						     uint64_t bytes,
+						     int64_t position);
+
+enum {	/* as Linux's F_SEAL_* */
+	PINFOLD_SEAL_SEAL = 1,
+	PINFOLD_SEAL_SHRINK = 2,
+	PINFOLD_SEAL_GROW = 4,
+	PINFOLD_SEAL_WRITE = 8,
+	PINFOLD_SEAL_FUTURE_WRITE = 16,	/* areas that may write already, may */
+};
+
+/*
+ * pf_file_add_seals() - forbid something for good, of a file of memory
+ *
+ * Return: 0; -EPERM (SEAL_SEAL), -EINVAL; -EBUSY: SEAL_WRITE, and an area may
+ * write to it, or one of its pages is got or pinned.
+ */
+PINFOLD_API PINFOLD_MUST_CHECK int pf_file_add_seals(struct pf_file *file,
+						     unsigned int seals);
+
+/*
+ * pf_memfd_pin_folios() - pin the bytes @start to @end, @end included
+ * @file: of memory
+ * @pages: room for @max; gets the first page of each folio
+ * @offset: gets the bytes from there to @start, in the first folio
+ *
+ * One longterm pin a folio; what is missing is added.
+ * Return: how many folios, at most @max; -EINVAL, -ENOMEM, -EINTR, with nothing
+ * pinned.
+ * Owner: the caller, who calls pf_unpin_user_pages().
+ */
+PINFOLD_API PINFOLD_MUST_CHECK long
+pf_memfd_pin_folios(struct pf_file *file, int64_t start, int64_t end,
+		    struct pf_page **pages, unsigned int max,
+		    uint64_t *offset);
 
 /* ---- what happens to an address space unasked ------------------------ */
 

@@ -17,7 +17,7 @@ static void dirty(struct race *r, struct race_hold *mine)
 	race_done(mine);
 }
 
-static void truncate(struct race *r, struct race_hold *mine)
+static void shorten(struct race *r, struct race_hold *mine)
 {
 	race_truncate(r, mine, 1, 1);
 }
@@ -34,5 +34,5 @@ SCENARIO(cache_dirty_vs_truncate,
 	.reference = "I5",
 	.cache = true,
 	.setup = setup,
-	.threads = { { "dirty", dirty }, { "truncate", truncate } },
+	.threads = { { "dirty", dirty }, { "truncate", shorten } },
 	.check = check)

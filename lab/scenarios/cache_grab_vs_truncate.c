@@ -15,7 +15,7 @@ static void grab(struct race *r, struct race_hold *mine)
 	up_read(&r->cache->invalidate_lock);
 }
 
-static void truncate(struct race *r, struct race_hold *mine)
+static void shorten(struct race *r, struct race_hold *mine)
 {
 	race_truncate(r, mine, 62, 3);
 }
@@ -37,5 +37,5 @@ SCENARIO(cache_grab_vs_truncate,
 	.reference = "K1, I13",
 	.cache = true,
 	.setup = setup,
-	.threads = { { "grab", grab }, { "truncate", truncate } },
+	.threads = { { "grab", grab }, { "truncate", shorten } },
 	.check = check)

@@ -11,7 +11,7 @@ static void grab(struct race *r, struct race_hold *mine)
 	race_grab(r, mine, 0, 3, 0);
 }
 
-static void truncate(struct race *r, struct race_hold *mine)
+static void shorten(struct race *r, struct race_hold *mine)
 {
 	race_truncate_bare(r, mine, 0, 3);
 }
@@ -36,5 +36,5 @@ SCENARIO(cache_grab_vs_truncate_bare,
 	.reference = "K2, K3",
 	.cache = true,
 	.setup = setup,
-	.threads = { { "grab", grab }, { "truncate", truncate } },
+	.threads = { { "grab", grab }, { "truncate", shorten } },
 	.check = check)

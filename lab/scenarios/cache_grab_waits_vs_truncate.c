@@ -13,7 +13,7 @@ static void grab(struct race *r, struct race_hold *mine)
 	race_grab(r, mine, 0, 3, 0);
 }
 
-static void truncate(struct race *r, struct race_hold *mine)
+static void shorten(struct race *r, struct race_hold *mine)
 {
 	race_truncate_bare(r, mine, 1, 1);
 }
@@ -38,6 +38,6 @@ SCENARIO(cache_grab_waits_vs_truncate,
 	.reference = "K4",
 	.cache = true,
 	.setup = setup,
-	.threads = { { "grab", grab }, { "truncate", truncate },
+	.threads = { { "grab", grab }, { "truncate", shorten },
 		     { "holder", holder } },
 	.check = check)

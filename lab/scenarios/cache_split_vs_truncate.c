@@ -12,7 +12,7 @@ static void split(struct race *r, struct race_hold *mine)
 }
 
 /* Its own split may find the folio in use, and then it goes as a whole. */
-static void truncate(struct race *r, struct race_hold *mine)
+static void shorten(struct race *r, struct race_hold *mine)
 {
 	race_truncate(r, mine, 6, 2);
 }
@@ -29,5 +29,5 @@ SCENARIO(cache_split_vs_truncate,
 	.reference = "K12, C16",
 	.cache = true, .max_order = 2,
 	.setup = setup,
-	.threads = { { "split", split }, { "truncate", truncate } },
+	.threads = { { "split", split }, { "truncate", shorten } },
 	.check = check)

@@ -7,7 +7,7 @@ static void setup(struct race *r)
 	race_add(r, 2, 0);
 }
 
-static void truncate(struct race *r, struct race_hold *mine)
+static void shorten(struct race *r, struct race_hold *mine)
 {
 	race_truncate_bare(r, mine, 0, 4);
 	for (pgoff_t i = 0; i < 4; i++)
@@ -19,4 +19,4 @@ SCENARIO(cache_truncate_vs_truncate,
 	.reference = "K2, 6.1",
 	.cache = true,
 	.setup = setup,
-	.threads = { { "one", truncate }, { "two", truncate } })
+	.threads = { { "one", shorten }, { "two", shorten } })

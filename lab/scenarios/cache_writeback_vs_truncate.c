@@ -29,7 +29,7 @@ static void write_back(struct race *r, struct race_hold *mine)
 	race_unlock(folio);
 }
 
-static void truncate(struct race *r, struct race_hold *mine)
+static void shorten(struct race *r, struct race_hold *mine)
 {
 	race_truncate(r, mine, 0, 4);
 }
@@ -44,5 +44,5 @@ SCENARIO(cache_writeback_vs_truncate,
 	.reference = "K17",
 	.cache = true,
 	.setup = setup,
-	.threads = { { "write", write_back }, { "truncate", truncate } },
+	.threads = { { "write", write_back }, { "truncate", shorten } },
 	.check = check)
