@@ -9,6 +9,7 @@
 #include "mm/folio_split.h"
 #include "mm/swap.h"
 #include "mm/truncate.h"
+#include "mm/vmscan.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -27,7 +28,7 @@ static void fill(struct folio *folio)
 		return;
 	for (long i = 0; i < folio_nr_pages(folio); i++)
 		*word_of(folio, i) = race_word(folio->index + i);
-	folio_set_uptodate(folio);
+	folio_mark_uptodate(folio);
 }
 
 static void check_bytes(struct folio *folio, pgoff_t index)
@@ -36,20 +37,6 @@ static void check_bytes(struct folio *folio, pgoff_t index)
 	if (folio_test_uptodate(folio))
 		race_check(*word_of(folio, index - folio->index) ==
 			   race_word(index));
-}
-
-/* What a folio leaves when it is evicted.  Return: its pages; 0 if it stays. */
-static long evict(struct race *r, pgoff_t index, unsigned long value)
-{
-	struct folio *folio = race_lock(r, index);
-	long nr = 0;
-
-	if (!folio)
-		return 0;
-	if (!folio_test_writeback(folio))
-		nr = remove_mapping(r->cache, folio, xa_mk_value(value));
-	race_unlock(folio);
-	return nr;
 }
 
 /* ---- setting up ----------------------------------------------------- */
@@ -69,8 +56,14 @@ struct folio *race_add(struct race *r, pgoff_t index, unsigned int order)
 void race_shadow(struct race *r, pgoff_t index, unsigned int order,
 		 unsigned long value)
 {
-	race_add(r, index, order);
-	race_check(evict(r, index, value));
+	struct folio *folio = race_add(r, index, order);
+
+	race_check(race_lock(r, index) == folio);
+	xa_lock(&r->cache->i_pages);
+	__filemap_remove_folio(folio, xa_mk_value(value));
+	xa_unlock(&r->cache->i_pages);
+	filemap_free_folio(r->cache, folio);
+	race_unlock(folio);
 }
 
 /* ---- what threads do ------------------------------------------------ */
@@ -228,10 +221,10 @@ void race_split(struct race *r, struct race_hold *mine, pgoff_t index,
 	mine->succeeded += !err;
 }
 
-long race_evict(struct race *r, struct race_hold *mine, pgoff_t index,
-		unsigned long value)
+unsigned long race_reclaim(struct race *r, struct race_hold *mine)
 {
-	long nr = evict(r, index, value);
+	unsigned long nr = try_to_free_pages(machine_of(r->machine), 0,
+					     r->cache->gfp_mask);
 
 	mine->succeeded += nr > 0;
 	return nr;
@@ -281,7 +274,6 @@ void race_cache_begin(struct race *r)
 void race_cache_end(struct race *r)
 {
 	truncate_inode_pages_final(r->cache);
-	race_check(xa_empty(&r->cache->i_pages));
 	mapping_destroy(r->cache);
 	free(r->cache);
 	r->cache = NULL;

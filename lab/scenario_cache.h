@@ -44,7 +44,7 @@ static inline struct folio *race_folio(const struct race_hold *hold, long i)
 
 /* race_add() - a filled folio of @order, on its list, nothing held */
 struct folio *race_add(struct race *r, pgoff_t index, unsigned int order);
-/* race_shadow() - what such a folio leaves when it is evicted */
+/* race_shadow() - what such a folio leaves when it is reclaimed */
 void race_shadow(struct race *r, pgoff_t index, unsigned int order,
 		 unsigned long value);
 
@@ -86,9 +86,8 @@ void race_truncate_bare(struct race *r, struct race_hold *mine, pgoff_t index,
 /* race_split() - into folios of @order, unless it is in other use */
 void race_split(struct race *r, struct race_hold *mine, pgoff_t index,
 		unsigned int order);
-/* race_evict() - as reclaim does it, leaving a shadow; its pages */
-long race_evict(struct race *r, struct race_hold *mine, pgoff_t index,
-		unsigned long value);
+/* race_reclaim() - all that nobody holds becomes shadows; how many pages */
+unsigned long race_reclaim(struct race *r, struct race_hold *mine);
 
 /* ---- checking ------------------------------------------------------- */
 

@@ -13,7 +13,7 @@ static void add(struct race *r, struct race_hold *mine)
 
 static void evict(struct race *r, struct race_hold *mine)
 {
-	race_evict(r, mine, 3, 7);
+	race_reclaim(r, mine);
 }
 
 static void check(struct race *r)

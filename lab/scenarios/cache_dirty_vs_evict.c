@@ -20,7 +20,7 @@ static void dirty(struct race *r, struct race_hold *mine)
 
 static void evict(struct race *r, struct race_hold *mine)
 {
-	race_evict(r, mine, 1, 7);
+	race_reclaim(r, mine);
 }
 
 static void check(struct race *r)

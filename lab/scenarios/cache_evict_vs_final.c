@@ -11,7 +11,7 @@ static void setup(struct race *r)
 
 static void evict(struct race *r, struct race_hold *mine)
 {
-	race_evict(r, mine, 1, 7);
+	race_reclaim(r, mine);
 }
 
 static void final(struct race *r, struct race_hold *mine)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "lab/scenario_cache.h"
 
-#include "mm/swap.h"
 
 static void setup(struct race *r __maybe_unused)
 {
@@ -12,11 +11,10 @@ static void grab(struct race *r, struct race_hold *mine)
 	race_grab(r, mine, 1, 2, 0);
 }
 
-/* The reference of whoever added it keeps it, once it is drained as well. */
+/* The references of whoever added them keep them. */
 static void evict(struct race *r, struct race_hold *mine)
 {
-	race_drain(r);
-	race_check(!race_evict(r, mine, 1, 7));
+	race_check(!race_reclaim(r, mine));
 	race_done(mine);
 }
 

@@ -16,7 +16,7 @@ static void look(struct race *r, struct race_hold *mine)
 
 static void evict(struct race *r, struct race_hold *mine)
 {
-	race_evict(r, mine, 1, 7);
+	race_reclaim(r, mine);
 }
 
 /* Found, and then it stayed, or got and evicted by nobody. */
@@ -27,7 +27,7 @@ static void check(struct race *r)
 	if (r->hold[0].nr)
 		race_check(now == race_folio(&r->hold[0], 0));
 	else
-		race_check(now == xa_mk_value(7));
+		race_check(xa_is_value(now));
 	race_check(r->cache->nrpages == (unsigned long)!xa_is_value(now));
 }
 

@@ -10,7 +10,8 @@ static void setup(struct race *r)
 static void reuse(struct race *r, struct race_hold *mine)
 {
 	race_remove(r, mine, 1);
-	race_grab(r, mine, 3, 2, 0);
+	race_grab_one(r, mine, 3);
+	race_grab(r, mine, 4, 1, 0);
 }
 
 static void look(struct race *r, struct race_hold *mine)
