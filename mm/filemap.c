@@ -142,8 +142,11 @@ static enum add_result add_locked(struct address_space *mapping,
 		ready->entry = NULL;
 	}
 	xas_store(xas, folio);
-	if (!xas_error(xas))
-		filemap_account(mapping, folio_nr_pages(folio));
+	if (xas_error(xas))
+		return ADD_DONE;
+	filemap_account(mapping, folio_nr_pages(folio));
+	if (folio_test_dirty(folio))
+		xas_set_mark(xas, PAGECACHE_TAG_DIRTY);
 	return ADD_DONE;
 }
 

@@ -115,6 +115,11 @@ static inline bool PageHWPoison(const struct page *page)
 	return test_bit(PG_hwpoison, &page->flags);
 }
 
+static inline void SetPageHWPoison(struct page *page)
+{
+	set_bit(PG_hwpoison, &page->flags);
+}
+
 static inline bool PageAnonExclusive(const struct page *page)
 {
 	return test_bit(PG_anon_exclusive, &page->flags);
