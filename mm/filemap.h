@@ -67,6 +67,7 @@ enum mapping_flags {
 	AS_STABLE_WRITES = 7,	/* no stores while under writeback */
 	AS_INACCESSIBLE = 8,	/* nobody but the owner's guest sees the bytes */
 	AS_NO_PIN = 9,		/* its pages are neither got nor pinned */
+	AS_HUGETLB = 10,	/* its folios are of a hugetlb pool */
 	AS_FOLIO_ORDER_MIN = 16,
 	AS_FOLIO_ORDER_MAX = 21,
 };
@@ -97,6 +98,11 @@ static inline bool mapping_stable_writes(const struct address_space *mapping)
 static inline bool mapping_inaccessible(const struct address_space *mapping)
 {
 	return test_bit(AS_INACCESSIBLE, &mapping->flags);
+}
+
+static inline bool mapping_hugetlb(const struct address_space *mapping)
+{
+	return test_bit(AS_HUGETLB, &mapping->flags);
 }
 
 static inline bool mapping_no_pin(const struct address_space *mapping)
