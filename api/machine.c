@@ -58,7 +58,8 @@ int pf_machine_destroy(struct pf_machine *handle)
 	if (!list_empty(&m->mm_list))
 		return fail(-EBUSY, "the machine still has an mm", 0, 0, 0);
 	if (!list_empty(&m->mapping_list))
-		return fail(-EBUSY, "the machine still has a file", 0, 0, 0);
+		return fail(-EBUSY, "the machine still has a file or guest "
+			    "memory", 0, 0, 0);
 	lru_add_drain_all(m);
 	rcu_barrier();
 	used = nr_used_pages(m);

@@ -32,6 +32,7 @@ extern const struct subcommand cmd_bench;
 extern const struct subcommand cmd_capture;
 extern const struct subcommand cmd_gup_test;
 extern const struct subcommand cmd_race;
+extern const struct subcommand cmd_restore;
 extern const struct subcommand cmd_vtop;
 
 /*

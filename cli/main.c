@@ -16,6 +16,7 @@ static const struct subcommand *const subcommands[] = {
 	&cmd_capture,
 	&cmd_gup_test,
 	&cmd_race,
+	&cmd_restore,
 	&cmd_vtop,
 };
 

@@ -83,6 +83,14 @@ static inline void smp_rmb(void)
 #endif
 }
 
+/* smp_stream_wmb() - stores past the caches are not later than those behind it */
+static inline void smp_stream_wmb(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_sfence();
+#endif
+}
+
 /*
  * try_cmpxchg() - true if *@p was *@old; else *@old is updated
  *
@@ -217,6 +225,11 @@ static inline void atomic64_add(int64_t i, atomic64_t *v)
 static inline bool test_bit(unsigned int nr, const unsigned long *word)
 {
 	return READ_ONCE(*word) >> nr & 1;
+}
+
+static inline bool test_bit_acquire(unsigned int nr, const unsigned long *word)
+{
+	return __atomic_load_n(word, __ATOMIC_ACQUIRE) >> nr & 1;
 }
 
 static inline void set_bit(unsigned int nr, unsigned long *word)

@@ -23,6 +23,7 @@ const char *const lock_rank_names[NR_LOCK_RANKS] = {
 	[RANK_PTL] = "page-table lock",
 	[RANK_SHMEM] = "shmem lock",
 	[RANK_XA] = "xa_lock",
+	[RANK_SHADOW] = "shadow nodes lock",
 	[RANK_USERFAULT] = "userfault lock",
 	[RANK_HUGETLB] = "hugetlb lock",
 	[RANK_LRU] = "lru lock",
@@ -127,6 +128,14 @@ bool lockrank_held(enum lock_rank rank)
 {
 	for (int i = 0; i < nr_held; i++)
 		if (held[i].rank == rank)
+			return true;
+	return false;
+}
+
+bool lockrank_held_spin(void)
+{
+	for (int i = 0; i < nr_held; i++)
+		if (held[i].rank >= RANK_PTL)
 			return true;
 	return false;
 }

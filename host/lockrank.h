@@ -28,16 +28,18 @@ enum lock_rank {
 	RANK_FOLIO,	/* folio lock bit: mapping and index of a folio */
 	RANK_I_MMAP,	/* mapping->i_mmap_rwsem: areas that map the file */
 	RANK_ANON_VMA,	/* anon_vma->rwsem: areas that may map its folios */
+	/* spin locks, from here on */
 	RANK_PTL,	/* page-table lock: the entries of one table */
 	RANK_SHMEM,	/* shmem_inode_info->lock: a hole that is being punched */
 	RANK_XA,	/* xarray->xa_lock: an index, its nodes and marks */
+	RANK_SHADOW,	/* workingset.lock: nodes with nothing but shadows */
 	RANK_USERFAULT,	/* userfaultfd_ctx->lock: who waits for a handler */
 	RANK_HUGETLB,	/* hstate->lock: a pool of huge pages */
 	RANK_LRU,	/* zone->lru_lock: LRU lists and their flags */
 	RANK_PCP,	/* simulated CPU's free lists and LRU batch */
 	RANK_ZONE,	/* zone->lock: buddy free lists, pageblock types */
 	RANK_MACHINE,	/* machine->lock: list of address spaces */
-	RANK_WAITER,	/* waiter->lock: where a thread sleeps */
+	RANK_WAITER,	/* waiter->lock: where a thread sleeps; folio_heirs->lock */
 	NR_LOCK_RANKS,
 };
 
@@ -57,6 +59,8 @@ void lockrank_release(const void *lock, enum lock_rank rank,
 /* lockrank_held() - does the calling thread hold a lock of @rank? */
 bool lockrank_held(enum lock_rank rank);
 bool lockrank_held_any(void);
+/* lockrank_held_spin() - or a lock that is not slept for? */
+bool lockrank_held_spin(void);
 #else
 static inline void lockrank_acquire(const void *lock __maybe_unused,
 				    enum lock_rank rank __maybe_unused,
@@ -77,6 +81,10 @@ static inline bool lockrank_held(enum lock_rank rank __maybe_unused)
 	return false;
 }
 static inline bool lockrank_held_any(void)
+{
+	return false;
+}
+static inline bool lockrank_held_spin(void)
 {
 	return false;
 }

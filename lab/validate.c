@@ -50,6 +50,8 @@ struct audit {
 	int64_t tables;
 	int64_t rss;
 	u64 reserved[NR_HSTATES];	/* of all address spaces' areas */
+	u64 charged[NR_MEM_CGROUPS];	/* pages of folios, by group */
+	u64 listed[NR_MEM_CGROUPS][NR_LRU_LISTS]; /* those on LRU lists */
 };
 
 static void __printf(3, 4) report(struct audit *a, enum mm_invariant nr,
@@ -119,7 +121,8 @@ static void check_locks(struct audit *a)
 	struct machine *m = a->machine;
 	struct mm_struct *mm;
 
-	CHECK(a, MM_LOCKED, !m->lock.word, "the machine is locked");
+	CHECK(a, MM_LOCKED, !m->lock.word && !m->workingset.lock.word,
+	      "the machine is locked");
 	for (unsigned int z = 0; z < MAX_NR_ZONES; z++)
 		CHECK(a, MM_LOCKED, !m->zones[z].lock.word &&
 		      !m->zones[z].lru_lock.word && !m->zones[z].nr_isolated,
@@ -152,6 +155,8 @@ static void tally_lru_list(struct audit *a, struct zone *zone,
 
 		tally_of(a, folio)->listed++;
 		nr += folio_nr_pages(folio);
+		a->listed[folio->memcg_id % NR_MEM_CGROUPS][list] +=
+			(u64)folio_nr_pages(folio);
 		CHECK(a, MM_LRU, its + folio_test_active(folio) == list &&
 		      page_zone(&folio->page) == zone, "pfn %" PRIu64
 		      " is on LRU list %d", folio_pfn(folio), list);
@@ -769,6 +774,7 @@ static unsigned long check_folio(struct audit *a, struct folio *folio)
 		      "pfn %" PRIu64 " is no tail", folio_pfn(folio) + i);
 	if (tally_of(a, folio)->pooled)
 		return nr;
+	a->charged[folio->memcg_id % NR_MEM_CGROUPS] += (u64)nr;
 	check_counts(a, folio);
 	check_sharing(a, folio);
 	check_rmap(a, folio);
@@ -846,6 +852,29 @@ static void check_files(struct audit *a)
 	}
 }
 
+/* ---- memory groups ---------------------------------------------------- */
+
+static void check_group(struct audit *a, unsigned int id)
+{
+	const struct mem_cgroup *memcg = &a->machine->memcgs[id];
+	u64 usage = (u64)atomic64_read(&memcg->usage);
+
+	CHECK(a, MM_CHARGES, usage == a->charged[id], "group %u: usage %" PRIu64
+	      ", %" PRIu64 " pages", id, usage, a->charged[id]);
+	for (int list = 0; list < NR_LRU_LISTS; list++)
+		CHECK(a, MM_LRU, (u64)atomic64_read(&memcg->nr_lru[list]) ==
+		      a->listed[id][list], "group %u: %" PRIu64 " pages on LRU "
+		      "list %d", id, a->listed[id][list], list);
+}
+
+/* The root's are not counted. */
+static void check_groups(struct audit *a)
+{
+	for (unsigned int id = MEM_CGROUP_ROOT_ID + 1; id < NR_MEM_CGROUPS;
+	     id++)
+		check_group(a, id);
+}
+
 int mm_validate(struct machine *machine, const struct mm_holds *holds)
 {
 	struct audit a = { .machine = machine, .holds = holds };
@@ -872,6 +901,7 @@ int mm_validate(struct machine *machine, const struct mm_holds *holds)
 	check_reservations(&a);
 	check_files(&a);
 	check_frames(&a);
+	check_groups(&a);
 	free(a.tally);
 	machine_leave(previous);
 	return a.broken;

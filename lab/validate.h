@@ -35,6 +35,7 @@ enum mm_invariant {
 	MM_RMAP,	/* a walk from a folio meets all its entries, once each */
 	MM_FRAMES,	/* each frame is free, a table, or of a living folio */
 	MM_CACHE,	/* page caches: those of mm/filemap.h */
+	MM_CHARGES,	/* usage of a memory group = pages of folios with its id */
 };
 
 /* What the caller holds, each page as often as it was got or pinned. */

@@ -53,6 +53,40 @@ static bool check_cached(struct address_space *mapping, pgoff_t index,
 	return true;
 }
 
+/* Nodes that ought to be on the list of shadow nodes, and are. */
+static bool check_nodes(const void *entry, bool listens, unsigned long *listed)
+{
+	const struct xa_node *node = xa_to_node(entry);
+	bool shadows, is_listed;
+
+	if (!xa_is_node(entry))
+		return true;
+	shadows = listens && node->count == node->nr_values;
+	is_listed = !list_empty(&node->private_list);
+	if (shadows != is_listed)
+		return broken(6, "a node of %u entries, %u of them values, is "
+			      "%son the list", node->count, node->nr_values,
+			      is_listed ? "" : "not ");
+	*listed += is_listed;
+	for (unsigned int i = 0; i < XA_CHUNK_SIZE; i++)
+		if (!check_nodes(node->slots[i], listens, listed))
+			return false;
+	return true;
+}
+
+static bool check_shadow_list(struct machine *machine, unsigned long listed)
+{
+	const struct workingset *ws = &machine->workingset;
+	const struct xa_node *node;
+	unsigned long nr = 0;
+
+	list_for_each_entry(node, &ws->shadow_nodes, private_list)
+		nr++;
+	return (nr == listed && nr == ws->nr_shadow_nodes) ||
+	       broken(6, "%lu nodes are listed, %lu found, %lu said", nr,
+		      listed, ws->nr_shadow_nodes);
+}
+
 static bool check_mapping(struct address_space *mapping, unsigned long *pages,
 			  void (*found)(void *arg, struct folio *folio),
 			  void *arg)
@@ -87,11 +121,15 @@ bool cache_validate(struct machine *machine,
 		    void (*found)(void *arg, struct folio *folio), void *arg)
 {
 	struct address_space *mapping;
-	unsigned long pages = 0;
+	unsigned long pages = 0, listed = 0;
 
 	list_for_each_entry(mapping, &machine->mapping_list, machine_list)
-		if (!check_mapping(mapping, &pages, found, arg))
+		if (!check_mapping(mapping, &pages, found, arg) ||
+		    !check_nodes(mapping->i_pages.xa_head,
+				 mapping->i_pages.xa_update, &listed))
 			return false;
+	if (!check_shadow_list(machine, listed))
+		return false;
 	return (int64_t)pages == atomic64_read(&machine->nr_file_pages) ||
 	       broken(1, "%lu pages in all, the machine says %" PRId64, pages,
 		      atomic64_read(&machine->nr_file_pages));

@@ -20,7 +20,6 @@ struct xa_state {
 	struct xa_node *xa_spares; /* unlinked nodes, by parent */
 	unsigned int xa_nr_spares;
 	unsigned int xa_missing; /* what the store wanted with -ENOMEM */
-	xa_update_node_t xa_update;
 };
 
 /*
@@ -107,12 +106,6 @@ static inline void xas_set_order(struct xa_state *xas, unsigned long index,
 	xas_set(xas, index >> order << order);
 	xas->xa_shift = order - order % XA_CHUNK_SHIFT;
 	xas->xa_sibs = (1U << order % XA_CHUNK_SHIFT) - 1;
-}
-
-/* xas_set_update() - @update hears of nodes that this cursor changes */
-static inline void xas_set_update(struct xa_state *xas, xa_update_node_t update)
-{
-	xas->xa_update = update;
 }
 
 static inline unsigned int xas_offset_in(const struct xa_state *xas,

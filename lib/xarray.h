@@ -54,6 +54,8 @@
  * Differs: no node is allocated under the lock: a cursor has a list of spares,
  *          a store that needs more changes nothing and fails with -ENOMEM, and
  *          xas_nomem() gets as many as that one missed.
+ * Differs: who listens to changes of nodes does so for the array, not for a
+ *          cursor: no store can forget to tell.
  * Differs: there are no tagged pointers and no allocating arrays (xa_alloc()).
  */
 #ifndef LIB_XARRAY_H
@@ -61,6 +63,7 @@
 
 #include "host/lock.h"
 #include "host/rcu.h"
+#include "lib/list.h"
 
 #include <limits.h>
 
@@ -88,7 +91,10 @@ struct xa_node;
  */
 typedef void *(*xa_zalloc_fn)(size_t bytes, gfp_t gfp);
 
-/* Called under xa_lock after count or nr_values of @node have changed. */
+/*
+ * Called under xa_lock after count or nr_values of @node have changed; a count
+ * of 0 is the last that is heard of it.
+ */
 typedef void (*xa_update_node_t)(struct xa_node *node);
 
 /* Key: (C) constant after init, (X) written under xa_lock, read under RCU */
@@ -97,6 +103,7 @@ struct xarray {
 	u32 xa_flags;		/* (X) XA_FLAGS_MARK() */
 	void *xa_head;		/* (X) an entry for index 0, or the root */
 	xa_zalloc_fn xa_zalloc;	/* (C) NULL: the host's */
+	xa_update_node_t xa_update; /* (C) NULL: nobody listens */
 };
 
 #define XA_FLAGS_MARK(mark)	(1U << (mark))
@@ -109,9 +116,7 @@ struct xa_node {
 	struct xa_node *parent;	/* (X) NULL in the root; spares: the next */
 	struct xarray *array;	/* (C) */
 	union {
-		struct {
-			void *next, *prev;
-		} private_list;	/* xa_update_node_t's; then */
+		struct list_head private_list; /* the listener's; empty */
 		struct rcu_head rcu_head;
 	};
 	void *slots[XA_CHUNK_SIZE];	/* (X) */
@@ -209,6 +214,7 @@ static inline void xa_init_zalloc(struct xarray *xa, xa_zalloc_fn zalloc)
 	xa->xa_flags = 0;
 	xa->xa_head = NULL;
 	xa->xa_zalloc = zalloc;
+	xa->xa_update = NULL;
 }
 
 static inline void xa_init(struct xarray *xa)
@@ -230,6 +236,9 @@ static inline void *xa_head(const struct xarray *xa)
 
 /*
  * [xa-publish] the slot, then what it points to; paired with xa_set_slot()
+ *
+ * [stream-copy] the slot, then the bytes of the page; paired with
+ * stream_copy_fence()
  */
 static inline void *xa_entry(const struct xa_node *node, unsigned int offset)
 {
@@ -355,9 +364,9 @@ void xa_destroy(struct xarray *xa);
 /*
  * xa_delete_node() - erase all that is below @node, and it
  *
- * Context: xa_lock is held; @node is linked.  @update as xas_set_update()
+ * Context: xa_lock is held; @node is linked.
  */
-void xa_delete_node(struct xa_node *node, xa_update_node_t update);
+void xa_delete_node(struct xa_node *node);
 
 #define xa_for_each_range(xa, index, entry, start, last)		\
 	for (index = (start),						\

@@ -320,7 +320,7 @@ void xa_destroy(struct xarray *xa)
 	xas_unlock(&xas);
 }
 
-void xa_delete_node(struct xa_node *node, xa_update_node_t update)
+void xa_delete_node(struct xa_node *node)
 {
 	struct xa_state xas = {
 		.xa = node->array,
@@ -328,7 +328,6 @@ void xa_delete_node(struct xa_node *node, xa_update_node_t update)
 		.xa_shift = node->shift + XA_CHUNK_SHIFT,
 		.xa_offset = node->offset,
 		.xa_node = xa_parent(node),
-		.xa_update = update,
 	};
 
 	/* Its place, for what follows from the index; the root's is 0. */

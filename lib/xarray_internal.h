@@ -97,7 +97,7 @@ void *xas_descend(struct xa_state *xas, struct xa_node *node);
  */
 struct xa_node *xas_new_node(struct xa_state *xas, unsigned int shift,
 			     struct xa_node *parent, unsigned int offset);
-/* xas_update() - tell the cursor's listener of a node's counts */
+/* xas_update() - tell the array's listener of a node's counts */
 void xas_update(struct xa_state *xas, struct xa_node *node);
 /* xa_free_node() - free @node, which is unlinked and has no nodes below it */
 void xa_free_node(struct xa_state *xas, struct xa_node *node);

@@ -93,13 +93,14 @@ struct xa_node *xas_new_node(struct xa_state *xas, unsigned int shift,
 	node->offset = offset;
 	node->array = xas->xa;
 	node->parent = parent;
+	INIT_LIST_HEAD(&node->private_list);
 	return node;
 }
 
 void xas_update(struct xa_state *xas, struct xa_node *node)
 {
-	if (xas->xa_update)
-		xas->xa_update(node);
+	if (xas->xa->xa_update)
+		xas->xa->xa_update(node);
 }
 
 static void free_node(struct rcu_head *head)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From a file's folio to its entries: making them clean, taking them away.
+ * From a file's folio to its entries: making them clean, making them old, taking
+ * them away.
  *
  * Locks: folio lock, i_mmap_rwsem for read, page-table locks.
  * Source: mm/rmap.c
@@ -52,10 +53,14 @@ int folio_mkclean(struct folio *folio)
 
 /* Each entry had a reference, and this thread has one more. */
 static bool unmap_one(struct folio *folio, struct vm_area_struct *vma,
-		      pf_addr_t address, void *arg __maybe_unused)
+		      pf_addr_t address, void *arg)
 {
 	DEFINE_FOLIO_VMA_WALK(pvmw, folio, vma, address);
+	const enum ttu_flags *flags = arg;
 
+	if (!(*flags & TTU_IGNORE_MLOCK) &&
+	    (READ_ONCE(vma->vm_flags) & VM_LOCKED))
+		return false;
 	while (page_vma_mapped_walk(&pvmw)) {
 		pte_t entry;
 
@@ -69,10 +74,11 @@ static bool unmap_one(struct folio *folio, struct vm_area_struct *vma,
 	return true;
 }
 
-bool try_to_unmap_file(struct folio *folio, bool try_lock)
+bool try_to_unmap(struct folio *folio, enum ttu_flags flags)
 {
 	struct rmap_walk_control rwc = {
-		.try_lock = try_lock,
+		.arg = &flags,
+		.try_lock = flags & TTU_TRYLOCK,
 		.rmap_one = unmap_one,
 	};
 
@@ -80,4 +86,45 @@ bool try_to_unmap_file(struct folio *folio, bool try_lock)
 	if (folio_mapped(folio))
 		rmap_walk(folio, &rwc);
 	return !folio_mapped(folio);
+}
+
+struct referenced {
+	bool walked;
+	int young;
+};
+
+static bool referenced_one(struct folio *folio, struct vm_area_struct *vma,
+			   pf_addr_t address, void *arg)
+{
+	DEFINE_FOLIO_VMA_WALK(pvmw, folio, vma, address);
+	struct referenced *r = arg;
+
+	r->walked = true;
+	while (page_vma_mapped_walk(&pvmw)) {
+		pte_t entry = ptep_get(pvmw.pte);
+
+		if (!pte_young(entry))
+			continue;
+		entry = ptep_get_and_clear(vma->vm_mm, pvmw.address, pvmw.pte);
+		set_pte_at(vma->vm_mm, pvmw.address, pvmw.pte,
+			   pte_mkold(entry));
+		r->young++;
+	}
+	return true;
+}
+
+int folio_referenced(struct folio *folio)
+{
+	struct referenced r = { false, 0 };
+	struct rmap_walk_control rwc = {
+		.arg = &r,
+		.try_lock = true,
+		.rmap_one = referenced_one,
+	};
+
+	VM_BUG_ON_FOLIO(!folio_test_locked(folio), folio);
+	if (!folio_mapped(folio))
+		return 0;
+	rmap_walk(folio, &rwc);
+	return r.walked ? r.young : -1;
 }

@@ -14,14 +14,15 @@
  * Locks: folio lock, xa_lock; nothing is allocated under xa_lock.
  *
  * Source: mm/filemap.c
- * Differs: a value is a shadow, always; nothing keeps swap entries here yet.
  */
 #include "mm/filemap.h"
 
 #include "host/errtext.h"
 #include "mm/filemap_internal.h"
 #include "mm/interval_tree.h"
+#include "mm/memcontrol.h"
 #include "mm/swap.h"
+#include "mm/workingset.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -41,6 +42,7 @@ void mapping_init(struct address_space *mapping, struct machine *machine)
 		.gfp_mask = GFP_HIGHUSER_MOVABLE,
 	};
 	xa_init_zalloc(&mapping->i_pages, node_zalloc);
+	mapping->i_pages.xa_update = workingset_update_node;
 	init_rwsem(&mapping->invalidate_lock, RANK_INVALIDATE);
 	init_rwsem(&mapping->i_mmap_rwsem, RANK_I_MMAP);
 	interval_tree_init(&mapping->i_mmap);
@@ -94,7 +96,8 @@ struct shadow {
  * What is where the cursor stores: a folio, which is in the way; or shadows, of
  * which the last one counts.  A larger one is alone.
  */
-static int find_shadow(struct xa_state *xas, struct shadow *found)
+static int find_shadow(const struct address_space *mapping,
+		       struct xa_state *xas, struct shadow *found)
 {
 	void *entry;
 
@@ -102,6 +105,8 @@ static int find_shadow(struct xa_state *xas, struct shadow *found)
 	xas_for_each_conflict(xas, entry) {
 		if (!xa_is_value(entry))
 			return -EEXIST;
+		if (mapping_keeps_values(mapping))
+			return -EINVAL;
 		if (!found->entry)
 			found->order = xas_get_order(xas);
 		found->entry = entry;
@@ -120,7 +125,7 @@ static enum add_result add_locked(struct address_space *mapping,
 				  struct xa_state *xas, struct folio *folio,
 				  struct shadow *ready, struct shadow *found)
 {
-	int err = find_shadow(xas, found);
+	int err = find_shadow(mapping, xas, found);
 
 	if (err) {
 		xas_set_err(xas, err);
@@ -138,8 +143,11 @@ static enum add_result add_locked(struct address_space *mapping,
 		ready->entry = NULL;
 	}
 	xas_store(xas, folio);
-	if (!xas_error(xas))
-		filemap_account(mapping, folio_nr_pages(folio));
+	if (xas_error(xas))
+		return ADD_DONE;
+	filemap_account(mapping, folio_nr_pages(folio));
+	if (folio_test_dirty(folio))
+		xas_set_mark(xas, PAGECACHE_TAG_DIRTY);
 	return ADD_DONE;
 }
 
@@ -180,7 +188,6 @@ static int store_folio(struct address_space *mapping, struct folio *folio,
 int __filemap_add_folio(struct address_space *mapping, struct folio *folio,
 			pgoff_t index, gfp_t gfp, void **shadowp)
 {
-	const long nr = folio_nr_pages(folio);
 	struct shadow found;
 	int err;
 
@@ -188,40 +195,47 @@ int __filemap_add_folio(struct address_space *mapping, struct folio *folio,
 	VM_BUG_ON_FOLIO(folio_test_swapbacked(folio), folio);
 	VM_BUG_ON_FOLIO(folio_order(folio) < mapping_min_folio_order(mapping),
 			folio);
-	VM_BUG_ON_FOLIO(index & (pgoff_t)(nr - 1), folio);
-	folio_ref_add(folio, (int)nr);
-	WRITE_ONCE(folio->mapping, mapping);
-	folio->index = index;
+	VM_BUG_ON_FOLIO(index & (pgoff_t)(folio_nr_pages(folio) - 1), folio);
+	folio_ref_add(folio, (int)folio_nr_pages(folio));
+	filemap_set_mapping(mapping, folio, index);
 	err = store_folio(mapping, folio, index, gfp, &found);
 	if (err) {
-		WRITE_ONCE(folio->mapping, NULL);
-		folio_put_refs(folio, (int)nr);
-		return fail(err, "index %" PRIu64 " has a folio, or no memory "
-			    "for a node", index, 0, 0);
+		filemap_clear_mapping(folio);
+		folio_put_refs(folio, (int)folio_nr_pages(folio));
+		return fail(err, "index %" PRIu64 " has a folio or a value, or "
+			    "no memory for a node", index, 0, 0);
 	}
 	if (shadowp)
 		*shadowp = found.entry;
 	return 0;
 }
 
-void filemap_queue_new(struct address_space *mapping, struct folio *folio)
+void filemap_queue_new(struct folio *folio, void *shadow, gfp_t gfp)
 {
-	VM_BUG_ON_FOLIO(folio_test_active(folio), folio);
-	if (!mapping_unevictable(mapping))
-		folio_add_lru(folio);
+	if (folio_test_unevictable(folio))
+		return;
+	/* What is written anew says nothing about what should be kept. */
+	if (shadow && !(gfp & __GFP_WRITE))
+		workingset_refault(folio, shadow);
+	folio_add_lru(folio);
 }
 
 int filemap_add_folio(struct address_space *mapping, struct folio *folio,
 		      pgoff_t index, gfp_t gfp)
 {
-	int err;
+	int err = mem_cgroup_charge(folio, gfp);
+	void *shadow = NULL;
 
-	__folio_set_locked(folio);
-	err = __filemap_add_folio(mapping, folio, index, gfp, NULL);
 	if (err)
-		folio_unlock(folio);
-	else
-		filemap_queue_new(mapping, folio);
+		return err;
+	__folio_set_locked(folio);
+	err = __filemap_add_folio(mapping, folio, index, gfp, &shadow);
+	if (!err) {
+		filemap_queue_new(folio, shadow, gfp);
+		return 0;
+	}
+	mem_cgroup_uncharge(folio);
+	folio_unlock(folio);
 	return err;
 }
 
@@ -272,6 +286,28 @@ void filemap_remove_folio(struct folio *folio)
 	filemap_free_folio(mapping, folio);
 }
 
+void replace_page_cache_folio(struct folio *old, struct folio *new)
+{
+	struct address_space *mapping = old->mapping;
+	XA_STATE(xas, &mapping->i_pages, old->index);
+	void *entry __maybe_unused;
+
+	VM_BUG_ON_FOLIO(!folio_test_locked(old) || folio_test_large(old), old);
+	VM_BUG_ON_FOLIO(!folio_test_locked(new) || folio_test_large(new), new);
+	VM_BUG_ON_FOLIO(new->mapping, new);
+	mem_cgroup_replace_folio(old, new);
+	folio_get(new);
+	filemap_set_mapping(mapping, new, old->index);
+	xas_lock(&xas);
+	entry = xas_store(&xas, new);
+	VM_BUG_ON_FOLIO(entry != old, old);
+	/* They are the old one's, which is not there to be written. */
+	xas_init_marks(&xas);
+	WRITE_ONCE(old->mapping, NULL);
+	xas_unlock(&xas);
+	filemap_free_folio(mapping, old);
+}
+
 /* ---- finding --------------------------------------------------------- */
 
 /*
@@ -303,14 +339,72 @@ void *filemap_get_entry(struct address_space *mapping, pgoff_t index)
 	return folio;
 }
 
+/* What xas_next() or xas_prev() has come to: no folio? */
+static bool is_miss(struct xa_state *xas, void *entry)
+{
+	if (xa_is_sibling(entry))
+		entry = xas_reload(xas);
+	return !entry || xa_is_value(entry);
+}
+
+/* From @index to @last by @step, which is one of the two. */
+static bool find_miss(struct address_space *mapping, pgoff_t index,
+		      pgoff_t last, void *(*step)(struct xa_state *xas),
+		      pgoff_t *miss)
+{
+	XA_STATE(xas, &mapping->i_pages, index);
+	bool found;
+
+	rcu_read_lock();
+	for (;;) {
+		void *entry = step(&xas);
+
+		/* Once more, without moving. */
+		if (xa_is_retry(entry)) {
+			xas_reset(&xas);
+			continue;
+		}
+		found = is_miss(&xas, entry);
+		if (found || xas.xa_index == last)
+			break;
+	}
+	rcu_read_unlock();
+	if (found)
+		*miss = xas.xa_index;
+	return found;
+}
+
+bool page_cache_next_miss(struct address_space *mapping, pgoff_t index,
+			  unsigned long nr, pgoff_t *miss)
+{
+	const pgoff_t most = (pgoff_t)-1 - index;
+
+	return nr && find_miss(mapping, index, index + min(nr - 1, most),
+			       xas_next, miss);
+}
+
+bool page_cache_prev_miss(struct address_space *mapping, pgoff_t index,
+			  unsigned long nr, pgoff_t *miss)
+{
+	return nr && find_miss(mapping, index, index - min(nr - 1, index),
+			       xas_prev, miss);
+}
+
 int filemap_lock_found(struct address_space *mapping, struct folio *folio,
 		       pgoff_t index, fgf_t fgp)
 {
-	if (!(fgp & FGP_NOWAIT)) {
-		folio_lock_nested(folio, filemap_subclass(index));
-	} else if (!folio_trylock(folio)) {
+	int err = 0;
+
+	if (!(fgp & FGP_NOWAIT))
+		err = folio_lock_mode(folio, filemap_subclass(index),
+				      fgp & FGP_INTERRUPTIBLE ?
+				      WAIT_INTERRUPTIBLE :
+				      WAIT_UNINTERRUPTIBLE);
+	else if (!folio_trylock(folio))
+		err = -EAGAIN;
+	if (err) {
 		folio_put(folio);
-		return -EAGAIN;
+		return err;
 	}
 	if (likely(folio->mapping == mapping)) {
 		/* Splitting and moving take the lock. */
@@ -352,8 +446,12 @@ static struct folio *add_new_folio(struct address_space *mapping,
 
 	index = mapping_align_index(mapping, index);
 	for (order = new_order(mapping, index, fgp);; order--) {
-		struct folio *folio = filemap_alloc_folio(gfp, order);
+		struct folio *folio;
 		int err = -ENOMEM;
+
+		folio = filemap_alloc_folio(order > min_order ?
+					    gfp | FILEMAP_GFP_LARGE : gfp,
+					    order);
 
 		if (folio) {
 			if (fgp & FGP_ACCESSED)
@@ -374,11 +472,10 @@ static struct folio *create_folio(struct address_space *mapping, pgoff_t index,
 {
 	struct folio *folio;
 
-	if (fgp & FGP_NOWAIT)
-		gfp |= __GFP_NOWARN;
 	/* As locked it comes. */
 	WARN_ON_ONCE(!(fgp & (FGP_LOCK | FGP_FOR_MMAP)));
-	folio = add_new_folio(mapping, index, fgp, gfp);
+	folio = add_new_folio(mapping, index, fgp,
+			      filemap_gfp(mapping, fgp, gfp));
 	if (IS_ERR(folio)) {
 		if (PTR_ERR(folio) == -ENOMEM && (fgp & FGP_NOWAIT))
 			return ERR_PTR(-EAGAIN);

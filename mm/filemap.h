@@ -3,7 +3,8 @@
  * The page cache: the folios of a file, by index.
  *
  * A slot of mapping->i_pages holds nothing, a folio, which all indices that it
- * covers resolve to, or a value, the shadow of a folio that was evicted.
+ * covers resolve to, or a value: the shadow of a folio that was evicted, or what
+ * the owner keeps there (AS_KEEP_VALUES).
  *
  * Invariants; lab/validate.c counts them again
  * 1. nrpages is the number of pages of the folios in i_pages.
@@ -13,9 +14,11 @@
  * 3. A folio's index is aligned to its size, which is its entry's.
  * 4. The cache has one reference for each page of a folio (inv_O2).
  * 5. Marks are on folios only.
+ * 6. A node of i_pages is on the machine's list of shadow nodes if it has entries
+ *    and all are shadows.
  *
- * Locks: mmap_lock, invalidate_lock, folio lock, i_mmap_rwsem, xa_lock.  Two folios of one
- * mapping are locked in ascending order.
+ * Locks: mmap_lock, invalidate_lock, folio lock, i_mmap_rwsem, xa_lock.  Two
+ * folios of one mapping are locked in ascending order.
  *
  * Source: include/linux/pagemap.h, include/linux/fs.h, mm/filemap.c
  */
@@ -66,8 +69,9 @@ enum mapping_flags {
 	AS_EXITING = 4,		/* final truncate has begun */
 	AS_STABLE_WRITES = 7,	/* no stores while under writeback */
 	AS_INACCESSIBLE = 8,	/* nobody but the owner's guest sees the bytes */
-	AS_NO_PIN = 9,		/* its pages are neither got nor pinned */
-	AS_HUGETLB = 10,	/* its folios are of a hugetlb pool */
+	AS_KEEP_VALUES = 9,	/* values are the owner's, no shadows */
+	AS_NO_PIN = 10,		/* its pages are neither got nor pinned */
+	AS_HUGETLB = 11,	/* its folios are of a hugetlb pool */
 	AS_FOLIO_ORDER_MIN = 16,
 	AS_FOLIO_ORDER_MAX = 21,
 };
@@ -98,6 +102,38 @@ static inline bool mapping_stable_writes(const struct address_space *mapping)
 static inline bool mapping_inaccessible(const struct address_space *mapping)
 {
 	return test_bit(AS_INACCESSIBLE, &mapping->flags);
+}
+
+/* mapping_keeps_values() - no folio is added in place of a value */
+static inline bool mapping_keeps_values(const struct address_space *mapping)
+{
+	return test_bit(AS_KEEP_VALUES, &mapping->flags);
+}
+
+/*
+ * mapping_set_keep_values() - values are where the owner has put the bytes, such
+ * as in swap space
+ *
+ * Context: nobody else sees the mapping yet.
+ */
+static inline void mapping_set_keep_values(struct address_space *mapping)
+{
+	set_bit(AS_KEEP_VALUES, &mapping->flags);
+	mapping->i_pages.xa_update = NULL;
+}
+
+/* mapping_can_writeback() - are there bytes elsewhere that a store makes old? */
+static inline bool mapping_can_writeback(const struct address_space *mapping)
+{
+	return !mapping_unevictable(mapping) && !mapping_keeps_values(mapping);
+}
+
+/* mapping_shrinkable() - is no node left, so that no list knows of its shadow? */
+static inline bool mapping_shrinkable(const struct address_space *mapping)
+{
+	void *head = READ_ONCE(mapping->i_pages.xa_head);
+
+	return !head || xa_is_value(head);
 }
 
 static inline bool mapping_hugetlb(const struct address_space *mapping)
@@ -205,8 +241,8 @@ static inline int filemap_subclass(pgoff_t index)
  * @shadowp: what the evicted folio left there, or NULL; NULL: do not tell
  *
  * Context: the folio is locked, nobody else has it; takes xa_lock.
- * Return: 0; -EEXIST; -ENOMEM, a node of the index.  On failure the folio has no
- * mapping, and a new index.
+ * Return: 0; -EEXIST; -ENOMEM, a node of the index; -EINVAL, a value that the
+ * mapping keeps.  On failure the folio has no mapping, and a new index.
  * Owner: the cache takes references of its own.
  * Source: mm/filemap.c:__filemap_add_folio()
  */
@@ -217,10 +253,11 @@ int __must_check __filemap_add_folio(struct address_space *mapping,
 /*
  * filemap_add_folio() - lock a new folio, add it, queue it for its LRU list
  *
- * Return: as __filemap_add_folio(); on failure the folio is not locked.
+ * The current memory group pays.
+ * Return: as __filemap_add_folio(), or try_charge(); on failure the folio is
+ * neither locked nor charged.
  * Source: mm/filemap.c:filemap_add_folio()
- * Differs: there are no memory groups to charge; folios of an unevictable
- *          mapping are on no list.
+ * Differs: folios of an unevictable mapping are on no list.
  */
 int __must_check filemap_add_folio(struct address_space *mapping,
 				   struct folio *folio, pgoff_t index,
@@ -246,6 +283,17 @@ void filemap_free_folio(struct address_space *mapping, struct folio *folio);
  */
 void filemap_remove_folio(struct folio *folio);
 
+/*
+ * replace_page_cache_folio() - put @new where @old is
+ *
+ * Whoever looks finds one or the other.  What has been paid for @old is paid for
+ * @new, too, whatever the group's max.  @new is on no LRU list.
+ * Context: both are single pages, locked, @new of no mapping; takes xa_lock.
+ * Owner: the cache's reference of @old goes; both of the caller stay.
+ * Source: mm/filemap.c:replace_page_cache_folio()
+ */
+void replace_page_cache_folio(struct folio *old, struct folio *new);
+
 /* ---- looking up ---------------------------------------------------------- */
 
 /*
@@ -268,6 +316,7 @@ typedef unsigned int fgf_t;
 #define FGP_NOWAIT	0x20u	/* -EAGAIN instead of sleeping */
 #define FGP_FOR_MMAP	0x40u	/* what was added comes unlocked */
 #define FGP_STABLE	0x80u	/* wait for writeback if stores must */
+#define FGP_INTERRUPTIBLE 0x100u /* filemap_grab_folios(): -EINTR at a signal */
 #define FGP_WRITEBEGIN	(FGP_LOCK | FGP_WRITE | FGP_CREAT | FGP_STABLE)
 
 #define FGF_GET_ORDER(fgf)	((fgf) >> 26)	/* preferred, to be added */
@@ -282,7 +331,8 @@ static inline fgf_t fgf_set_order(size_t bytes)
 /*
  * __filemap_get_folio() - find a folio, or add one
  *
- * Return: the folio, with a reference; or ERR_PTR: -ENOENT, -EAGAIN, -ENOMEM.
+ * Return: the folio, with a reference; or ERR_PTR: -ENOENT, -EAGAIN, -ENOMEM,
+ * and -EINVAL for a value that the mapping keeps.
  * Source: mm/filemap.c:__filemap_get_folio()
  */
 struct folio *__filemap_get_folio(struct address_space *mapping, pgoff_t index,
@@ -329,6 +379,24 @@ static inline struct folio *filemap_alloc_folio(gfp_t gfp, unsigned int order)
 {
 	return folio_alloc(gfp, order);
 }
+
+/*
+ * page_cache_next_miss() - the first index of @nr from @index on without a folio
+ * page_cache_prev_miss() - the same downwards, of @nr up to and with @index
+ *
+ * Shadows count as none.  The window ends where indices do.  No snapshot: by the
+ * time of the answer it may be wrong.
+ * Return: true, and *@miss is the index; false, and it is left alone.
+ * Source: mm/filemap.c
+ * Differs: Linux answers with an index in either case, which past the ends, and
+ *          for prev_miss also otherwise, may be one that has a folio.
+ */
+bool __must_check page_cache_next_miss(struct address_space *mapping,
+				       pgoff_t index, unsigned long nr,
+				       pgoff_t *miss);
+bool __must_check page_cache_prev_miss(struct address_space *mapping,
+				       pgoff_t index, unsigned long nr,
+				       pgoff_t *miss);
 
 /* ---- several at once ----------------------------------------------------- */
 

@@ -3,7 +3,8 @@
  * Finding or adding many folios of a range together.
  *
  *   scan     without locks: which indices are absent?
- *   provide  a frame for each absent piece, nodes for all; nothing is locked
+ *   provide  a frame for each absent piece, one charge and nodes for all;
+ *            nothing is locked
  *   fill     ascending: lock what is present, store runs of what is absent, one
  *            hold of xa_lock for a run of single pages in one leaf
  *   finish   LRU; new ones are unlocked where the caller wants that
@@ -15,7 +16,8 @@
  * 1. Sleeping for the lock of a folio, all that is locked is below it.
  * 2. What this has locked and put into the cache is never waited for by itself:
  *    with something in hand, what goes wrong ends the call with what there is.
- * 3. A frame is in the plan, in the cache, or spare.
+ * 3. A frame is in the plan, in the cache, or spare.  Those in the plan are paid
+ *    for, spare ones are not.
  *
  * Locks: folio lock, xa_lock; nothing is allocated under xa_lock.
  * Source: the design is its own; the contract is that of __filemap_get_folio()
@@ -25,6 +27,7 @@
 
 #include "host/errtext.h"
 #include "mm/filemap_internal.h"
+#include "mm/memcontrol.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -46,7 +49,11 @@ struct grab_state {
 	unsigned int piece;		/* pieces before it are used */
 	unsigned int nr_pieces;
 	bool done;			/* the last index is covered */
-	bool no_memory;			/* the plan ends for want of a frame */
+	bool no_memory;			/* the plan ends for want of it */
+	struct mem_cgroup *memcg;	/* who pays */
+	unsigned long charged;		/* pages, that no folio has yet */
+	u64 shadowed;			/* bit i: folio i is where a shadow was */
+	void *shadows[FILEMAP_GRAB_MAX];
 	struct xa_state xas;		/* its spare nodes */
 	struct piece pieces[FILEMAP_GRAB_MAX];
 };
@@ -75,18 +82,26 @@ void filemap_grab_end(struct folio_grab *grab)
 
 /* ---- scan and provide ------------------------------------------------ */
 
+/* Frames that come many at a time have a count of 0 until they are used. */
+static void thaw(struct folio *folio)
+{
+	if (!folio_ref_count(folio))
+		folio_ref_unfreeze(folio, 1);
+}
+
 /* The spare list never holds more than one call's pieces. */
 static void keep_spare(struct grab_state *g, struct folio *folio)
 {
 	struct folio_grab *grab = g->grab;
 
+	thaw(folio);
 	if (grab->nr_spares < FILEMAP_GRAB_MAX)
 		grab->spares[grab->nr_spares++] = folio;
 	else
 		folio_put(folio);
 }
 
-static struct folio *take_frame(struct grab_state *g, unsigned int order)
+static struct folio *take_spare(struct grab_state *g, unsigned int order)
 {
 	struct folio_grab *grab = g->grab;
 
@@ -98,7 +113,18 @@ static struct folio *take_frame(struct grab_state *g, unsigned int order)
 		grab->spares[i] = grab->spares[--grab->nr_spares];
 		return folio;
 	}
-	return filemap_alloc_folio(g->gfp, order);
+	return NULL;
+}
+
+static struct folio *take_frame(struct grab_state *g, unsigned int order)
+{
+	const bool small = order == mapping_min_folio_order(g->mapping);
+	struct folio *folio = take_spare(g, order);
+
+	if (folio)
+		return folio;
+	return filemap_alloc_folio(small ? g->gfp : g->gfp | FILEMAP_GFP_LARGE,
+				   order);
 }
 
 /* The largest order at @index that ends before @end. */
@@ -148,25 +174,23 @@ static bool plan_absent(struct grab_state *g, pgoff_t index, pgoff_t last,
 }
 
 /*
- * The first folio from @index on, as [*base, *next): shadows are as good as
- * nothing.
+ * The first folio, or value that is kept, from the cursor on, as [*base, *next):
+ * shadows are as good as nothing.
  */
-static bool next_present(const struct grab_state *g, pgoff_t index,
+static bool next_present(const struct grab_state *g, struct xa_state *xas,
 			 pgoff_t *base, pgoff_t *next)
 {
-	XA_STATE(xas, &g->mapping->i_pages, index);
 	pgoff_t nr = 0;
 	void *entry;
 
-	rcu_read_lock();
-	while ((entry = xas_find(&xas, g->last))) {
-		if (xas_retry(&xas, entry) || xa_is_value(entry))
+	while ((entry = xas_find(xas, g->last))) {
+		if (xas_retry(xas, entry) || (xa_is_value(entry) &&
+		    !mapping_keeps_values(g->mapping)))
 			continue;
-		nr = (pgoff_t)1 << xas_get_order(&xas);
+		nr = (pgoff_t)1 << xas_get_order(xas);
 		break;
 	}
-	rcu_read_unlock();
-	*base = xas.xa_index & ~(nr - 1);
+	*base = xas->xa_index & ~(nr - 1);
 	*next = *base + nr;
 	return entry;
 }
@@ -179,8 +203,17 @@ static void make_plan(struct grab_state *g)
 {
 	pgoff_t index = g->pos, base, next;
 	unsigned int entries = 0;
+	bool present;
 
-	while (next_present(g, index, &base, &next)) {
+	for (;;) {
+		XA_STATE(xas, &g->mapping->i_pages, index);
+
+		/* Not held on: frames are allocated in between. */
+		rcu_read_lock();
+		present = next_present(g, &xas, &base, &next);
+		rcu_read_unlock();
+		if (!present)
+			break;
 		if (base > index && !plan_absent(g, index, base - 1, &entries))
 			return;
 		if (++entries >= FILEMAP_GRAB_MAX || next - 1 >= g->last)
@@ -188,6 +221,83 @@ static void make_plan(struct grab_state *g)
 		index = next;
 	}
 	plan_absent(g, index, g->last, &entries);
+}
+
+/* Frames for single pages at @absent, all at once. */
+static void plan_pages(struct grab_state *g, const pgoff_t *absent,
+		       unsigned int nr)
+{
+	struct folio *folios[FILEMAP_GRAB_MAX];
+	unsigned int got = 0;
+
+	while (got < nr && (folios[got] = take_spare(g, 0)))
+		got++;
+	got += folio_alloc_frozen(g->gfp, folios + got, nr - got);
+	for (unsigned int i = 0; i < got; i++)
+		g->pieces[i] = (struct piece){ absent[i], folios[i] };
+	g->nr_pieces = got;
+	g->no_memory = got < nr;
+}
+
+/* make_plan() for single pages: one walk, however present ones are strewn. */
+static void make_plan_of_pages(struct grab_state *g)
+{
+	XA_STATE(xas, &g->mapping->i_pages, g->pos);
+	pgoff_t absent[FILEMAP_GRAB_MAX], index = g->pos, base, next, gap;
+	unsigned int nr = 0, entries = 0;
+
+	rcu_read_lock();
+	do {
+		bool present = next_present(g, &xas, &base, &next);
+
+		/* The first one may begin before. */
+		gap = !present ? g->last - index + 1 :
+		      base > index ? base - index : 0;
+		for (; gap && entries < FILEMAP_GRAB_MAX; gap--, entries++)
+			absent[nr++] = index++;
+		if (!present)
+			break;
+		index = next;
+	} while (++entries < FILEMAP_GRAB_MAX && next - 1 < g->last);
+	rcu_read_unlock();
+	plan_pages(g, absent, nr);
+}
+
+static bool charge_pages(struct grab_state *g, unsigned long nr)
+{
+	if (try_charge(g->memcg, g->gfp, nr))
+		return false;
+	g->charged += nr;
+	return true;
+}
+
+/*
+ * Pay for the plan at once; if that is too much, for as many pieces as can be.
+ *
+ * Return: false if a large first piece is too much, and smaller ones may not be.
+ */
+static bool charge_plan(struct grab_state *g)
+{
+	unsigned long nr = 0;
+	unsigned int i;
+
+	for (i = 0; i < g->nr_pieces; i++)
+		nr += (unsigned long)folio_nr_pages(g->pieces[i].folio);
+	if (!nr || charge_pages(g, nr))
+		return true;
+	for (i = 0; i < g->nr_pieces; i++)
+		if (!charge_pages(g, (unsigned long)
+				  folio_nr_pages(g->pieces[i].folio)))
+			break;
+	nr = i ? 0 : folio_order(g->pieces[0].folio);
+	while (g->nr_pieces > i)
+		keep_spare(g, g->pieces[--g->nr_pieces].folio);
+	if (nr > mapping_min_folio_order(g->mapping)) {
+		g->max_order = (unsigned int)nr - 1;
+		return false;
+	}
+	g->no_memory = true;
+	return true;
 }
 
 /* Nodes for all that the plan will store, if there is memory. */
@@ -221,6 +331,9 @@ static void drop_plan(struct grab_state *g)
 		keep_spare(g, g->pieces[g->piece++].folio);
 	g->piece = 0;
 	g->nr_pieces = 0;
+	if (g->charged)
+		mem_cgroup_cancel_charge(g->memcg, g->charged);
+	g->charged = 0;
 }
 
 /* ---- fill ------------------------------------------------------------ */
@@ -236,25 +349,48 @@ static void cover(struct grab_state *g, struct folio *folio, bool created)
 	g->done = g->pos - 1 >= g->last;
 }
 
-/* All but the store: the folio may be found as soon as that is done. */
+/* A charge of the plan's becomes the folio's. */
+static void commit_charge(struct grab_state *g, struct folio *folio)
+{
+	mem_cgroup_commit_charge(folio, g->memcg);
+	g->charged -= (unsigned long)folio_nr_pages(folio);
+}
+
+static void uncommit_charge(struct grab_state *g, struct folio *folio)
+{
+	mem_cgroup_uncommit_charge(folio);
+	g->charged += (unsigned long)folio_nr_pages(folio);
+}
+
+/* A small folio, all but the store: it may be found as soon as that is done. */
 static void dress(struct grab_state *g, const struct piece *p)
 {
 	struct folio *folio = p->folio;
 
+	commit_charge(g, folio);
 	__folio_set_locked(folio);
 	if (g->fgp & FGP_ACCESSED)
-		folio_set_referenced(folio);
-	folio_ref_add(folio, (int)folio_nr_pages(folio));
-	WRITE_ONCE(folio->mapping, g->mapping);
-	folio->index = p->index;
+		__folio_set_referenced(folio);
+	filemap_set_mapping(g->mapping, folio, p->index);
+	if (folio_ref_count(folio))
+		folio_ref_inc(folio);
+	else
+		folio_ref_unfreeze(folio, 2);
 }
 
-static void undress(struct folio *folio)
+static void undress(struct grab_state *g, struct folio *folio)
 {
-	WRITE_ONCE(folio->mapping, NULL);
+	uncommit_charge(g, folio);
+	filemap_clear_mapping(folio);
 	folio_clear_referenced(folio);
-	folio_put_refs(folio, (int)folio_nr_pages(folio));
+	folio_put(folio);
 	folio_unlock(folio);
+}
+
+/* Who reclaims may wait for what is locked here. */
+static gfp_t locked_gfp(const struct grab_state *g)
+{
+	return g->grab->nr ? g->gfp & ~GFP_KERNEL : g->gfp;
 }
 
 /* Single pages of the plan, one behind the other in one leaf. */
@@ -297,9 +433,9 @@ static unsigned int store_run(struct grab_state *g, unsigned int nr)
 		if (stored)
 			filemap_account(g->mapping, stored);
 		xas_unlock(&g->xas);
-	} while (xas_error(&g->xas) == -ENOMEM && xas_nomem(&g->xas, g->gfp));
+	} while (xas_error(&g->xas) == -ENOMEM && xas_nomem(&g->xas, locked_gfp(g)));
 	for (unsigned int i = stored; i < nr; i++)
-		undress(p[i].folio);
+		undress(g, p[i].folio);
 	return stored;
 }
 
@@ -307,16 +443,28 @@ static unsigned int store_run(struct grab_state *g, unsigned int nr)
 static int store_one(struct grab_state *g)
 {
 	const struct piece *p = &g->pieces[g->piece];
+	void *shadow;
 	int err;
 
+	thaw(p->folio);
+	commit_charge(g, p->folio);
 	__folio_set_locked(p->folio);
 	if (g->fgp & FGP_ACCESSED)
 		folio_set_referenced(p->folio);
-	err = __filemap_add_folio(g->mapping, p->folio, p->index, g->gfp, NULL);
+	err = __filemap_add_folio(g->mapping, p->folio, p->index, locked_gfp(g),
+				  &shadow);
 	if (err) {
+		uncommit_charge(g, p->folio);
 		folio_clear_referenced(p->folio);
 		folio_unlock(p->folio);
+		/* The value need not be in the way of a smaller one. */
+		if (err == -EINVAL && folio_test_large(p->folio))
+			err = -EEXIST;
 		return err;
+	}
+	if (shadow) {
+		g->shadowed |= (u64)1 << g->grab->nr;
+		g->shadows[g->grab->nr] = shadow;
 	}
 	cover(g, p->folio, true);
 	g->piece++;
@@ -326,7 +474,7 @@ static int store_one(struct grab_state *g)
 /*
  * Store the next piece, and if they are single pages those behind it.
  *
- * Return: 0; -EEXIST, a folio is there; -ENOMEM.
+ * Return: 0; -EEXIST, a folio is there; -EINVAL, a value; -ENOMEM.
  */
 static int store_pieces(struct grab_state *g)
 {
@@ -386,7 +534,8 @@ static bool piece_is_next(const struct grab_state *g)
  * Cover the next index or more.
  *
  * Return: 0; -ENOENT, it is absent; -EAGAIN, it is locked; -ESTALE, it changes
- * all the time; -EEXIST, a piece does not fit; -ENOMEM.
+ * all the time; -EEXIST, a piece does not fit; -EINVAL, a value that is kept;
+ * -ENOMEM.
  */
 static int fill_next(struct grab_state *g)
 {
@@ -401,7 +550,14 @@ static int fill_next(struct grab_state *g)
 	folio = filemap_get_entry(g->mapping, g->pos);
 	if (folio && !xa_is_value(folio))
 		return take_found(g, folio);
+	if (folio && (g->fgp & FGP_CREAT) && mapping_keeps_values(g->mapping))
+		return -EINVAL;
 	return piece_is_next(g) ? -EEXIST : -ENOENT;
+}
+
+static bool interrupted(const struct grab_state *g)
+{
+	return (g->fgp & FGP_INTERRUPTIBLE) && signal_pending(current);
 }
 
 /* ---- all of it ------------------------------------------------------- */
@@ -414,7 +570,8 @@ static void finish(struct grab_state *g)
 	for (unsigned int i = 0; i < grab->nr; i++) {
 		if (!(grab->created >> i & 1))
 			continue;
-		filemap_queue_new(g->mapping, grab->folios[i]);
+		filemap_queue_new(grab->folios[i], g->shadowed >> i & 1 ?
+				  g->shadows[i] : NULL, g->gfp);
 		if (g->fgp & FGP_FOR_MMAP)
 			folio_unlock(grab->folios[i]);
 	}
@@ -429,14 +586,19 @@ static int grab_once(struct grab_state *g)
 	int err = 0;
 
 	g->no_memory = false;
-	if (g->fgp & FGP_CREAT) {
-		make_plan(g);
+	if ((g->fgp & FGP_CREAT) && !interrupted(g)) {
+		do {
+			if (g->max_order || mapping_min_folio_order(g->mapping))
+				make_plan(g);
+			else
+				make_plan_of_pages(g);
+		} while (!charge_plan(g));
 		provide_nodes(g);
 	}
 	if (g->no_memory && !g->nr_pieces)
 		err = -ENOMEM;
 	while (!g->done && g->grab->nr < FILEMAP_GRAB_MAX) {
-		int ret = fill_next(g);
+		int ret = interrupted(g) ? -EINTR : fill_next(g);
 
 		if (!ret)
 			continue;
@@ -459,9 +621,11 @@ int filemap_grab_folios(struct address_space *mapping, pgoff_t start,
 {
 	struct grab_state g = {
 		.mapping = mapping, .grab = grab, .pos = start,
-		.last = start + nr - 1, .fgp = fgp, .gfp = gfp,
+		.last = start + nr - 1, .fgp = fgp,
+		.gfp = filemap_gfp(mapping, fgp, gfp),
 		.max_order = min_t(unsigned int, max_order,
 				   mapping_max_folio_order(mapping)),
+		.memcg = get_mem_cgroup_from_current(),
 		.xas = XA_STATE_INIT(&mapping->i_pages, start, 0, 0),
 	};
 	int err;

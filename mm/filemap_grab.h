@@ -55,15 +55,16 @@ void filemap_grab_end(struct folio_grab *grab);
  * with FGP_LOCK, but for new ones with FGP_FOR_MMAP.
  *
  * Return: how many folios, which may cover less than @nr pages.  If none:
- * -ENOMEM, or -EAGAIN with FGP_NOWAIT; -EAGAIN, the first one is locked;
- * -ENOENT, nothing is there, without FGP_CREAT; -EINVAL, @nr is 0 or the range
- * wraps.
+ * -ENOMEM, also for want of a charge, or -EAGAIN with FGP_NOWAIT; -EAGAIN, the first one is locked;
+ * -ENOENT, nothing is there, without FGP_CREAT; -EINTR, a signal is pending,
+ * with FGP_INTERRUPTIBLE; -EINVAL, @nr is 0, the range
+ * wraps, or a value is there that the mapping keeps.
  * Owner: nothing is held beyond @grab->next but spare folios, until
  * filemap_grab_end().
  * Context: may sleep for folio locks, in ascending order; takes xa_lock, once
  * for each leaf of new single pages.  Frames are allocated while nothing that it
  * has locked is in the cache; so are nodes, but for large folios, over shadows,
- * and after a race.
+ * and after a race, and then nothing is reclaimed for them.
  */
 int __must_check filemap_grab_folios(struct address_space *mapping,
 				     pgoff_t start, pgoff_t nr, fgf_t fgp,

@@ -64,19 +64,45 @@ static inline void __folio_set_##name(struct folio *folio)		\
 }
 
 FOLIO_FLAG(referenced, PG_referenced)
-FOLIO_FLAG(uptodate, PG_uptodate)
 FOLIO_FLAG(dirty, PG_dirty)
 FOLIO_FLAG(writeback, PG_writeback)
 FOLIO_FLAG(lru, PG_lru)
 FOLIO_FLAG(active, PG_active)
 FOLIO_FLAG(swapbacked, PG_swapbacked)
+FOLIO_FLAG(workingset, PG_workingset)
+FOLIO_FLAG(unevictable, PG_unevictable)
 FOLIO_FLAG(large, PG_head)
 #undef FOLIO_FLAG
 
-/* folio_mark_uptodate() - the bytes are there: whoever sees the bit sees them */
+/*
+ * folio_mark_uptodate() - the bytes are there: whoever sees the bit sees them
+ *
+ * [folio-uptodate] the bytes, then the bit; paired with folio_test_uptodate()
+ */
 static inline void folio_mark_uptodate(struct folio *folio)
 {
 	set_bit_release(PG_uptodate, &folio->flags);
+}
+
+/* __folio_set_uptodate() - the same, of a folio that nobody else sees yet */
+static inline void __folio_set_uptodate(struct folio *folio)
+{
+	WRITE_ONCE(folio->flags, folio->flags | BIT(PG_uptodate));
+}
+
+/*
+ * folio_test_uptodate() - are the bytes there?
+ *
+ * [folio-uptodate] the bit, then the bytes; paired with folio_mark_uptodate()
+ */
+static inline bool folio_test_uptodate(const struct folio *folio)
+{
+	return test_bit_acquire(PG_uptodate, &folio->flags);
+}
+
+static inline void folio_clear_uptodate(struct folio *folio)
+{
+	clear_bit(PG_uptodate, &folio->flags);
 }
 
 static inline bool folio_test_and_set_dirty(struct folio *folio)
@@ -87,6 +113,11 @@ static inline bool folio_test_and_set_dirty(struct folio *folio)
 static inline bool PageHWPoison(const struct page *page)
 {
 	return test_bit(PG_hwpoison, &page->flags);
+}
+
+static inline void SetPageHWPoison(struct page *page)
+{
+	set_bit(PG_hwpoison, &page->flags);
 }
 
 static inline bool PageAnonExclusive(const struct page *page)
@@ -321,6 +352,13 @@ void folio_lock(struct folio *folio);
  * Of one mapping, ascending: filemap_subclass() of the index.
  */
 void folio_lock_nested(struct folio *folio, int subclass);
+/*
+ * folio_lock_mode() - the same, with a wait that a signal may end
+ *
+ * Return: 0; -EINTR, and it is not locked.
+ */
+int __must_check folio_lock_mode(struct folio *folio, int subclass,
+				 enum wait_mode mode);
 /* folio_waitqueue() - who waits for the folio's lock or writeback sleeps here */
 struct wait_queue *folio_waitqueue(struct folio *folio);
 bool __must_check folio_trylock(struct folio *folio);

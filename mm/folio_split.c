@@ -243,7 +243,8 @@ static void remap_parts(struct folio *folio, unsigned int order)
 
 /* What the parts have in common; the rest is per page, or comes with entries. */
 #define SPLIT_FLAGS	(BIT(PG_referenced) | BIT(PG_uptodate) | \
-			 BIT(PG_dirty) | BIT(PG_active) | BIT(PG_swapbacked))
+			 BIT(PG_dirty) | BIT(PG_active) | BIT(PG_swapbacked) | \
+			 BIT(PG_workingset) | BIT(PG_unevictable))
 
 /* Pages [first, + 2^order) become a folio: locked, refcount 0. */
 static struct folio *make_part(struct folio *folio, unsigned long first,
@@ -261,6 +262,7 @@ static struct folio *make_part(struct folio *folio, unsigned long first,
 	WRITE_ONCE(part->mapping, folio->mapping);
 	part->index = folio->index + first;
 	part->private = 0;
+	part->memcg_id = folio->memcg_id;
 	atomic_set(&part->_mapcount, 0);
 	atomic_set(&part->_pincount, 0);
 	__folio_set_locked(part);
@@ -378,7 +380,7 @@ static int split_file_folio(struct folio *folio, unsigned int new_order)
 		return fail(-EBUSY, "the folio of frame %" PRIu64 " is under "
 			    "writeback", folio_pfn(folio), 0, 0);
 	/* Who needs its pages faults them in again. */
-	if (!try_to_unmap_file(folio, false))
+	if (!try_to_unmap(folio, TTU_IGNORE_MLOCK))
 		return fail(-EAGAIN, "the folio of frame %" PRIu64 " is mapped",
 			    folio_pfn(folio), 0, 0);
 	xas_split_alloc(&xas, folio, order, GFP_KERNEL);

@@ -236,14 +236,28 @@ int __must_check host_file_create(struct machine *machine, int fd,
 /* folio_mkclean() - write-protect what maps it shared; was any entry dirty? */
 int folio_mkclean(struct folio *folio);
 
+enum ttu_flags {
+	TTU_IGNORE_MLOCK = 1 << 0,	/* locked areas lose it as well */
+	TTU_TRYLOCK = 1 << 1,		/* i_mmap_rwsem is not waited for */
+};
+
 /*
- * try_to_unmap() - no entry maps @folio any more
+ * try_to_unmap() - no entry maps a file's @folio any more
  *
- * Of a file's folio.  Dirty entries make it dirty.
- * Context: the folio lock; @try_lock: does not wait for i_mmap_rwsem.
+ * Dirty entries make it dirty.
+ * Context: the folio lock.
  * Return: nothing maps it now.
  * Source: mm/rmap.c:try_to_unmap()
+ * Differs: says whether it did; TTU_TRYLOCK.
  */
-bool __must_check try_to_unmap_file(struct folio *folio, bool try_lock);
+bool __must_check try_to_unmap(struct folio *folio, enum ttu_flags flags);
+
+/*
+ * folio_referenced() - how many entries were used since this was asked last?
+ *
+ * Of a file's folio; -1: somebody holds i_mmap_rwsem.  Entries become old.
+ * Context: the folio lock.  Source: mm/rmap.c:folio_referenced()
+ */
+int folio_referenced(struct folio *folio);
 
 #endif

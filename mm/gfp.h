@@ -14,19 +14,28 @@
 
 typedef unsigned int gfp_t;
 
+#define MAX_RECLAIM_RETRIES 16	/* before an allocation or charge fails */
+
 #define __GFP_MOVABLE	0x01u	/* goes to movable pageblocks */
 #define __GFP_ZERO	0x02u	/* zero the bytes */
 #define __GFP_COMP	0x04u	/* make a folio of it */
 #define __GFP_NOWARN	0x08u
-#define GFP_KERNEL	0u
-#define GFP_USER	0u
-#define GFP_HIGHUSER_MOVABLE	__GFP_MOVABLE
+#define __GFP_DIRECT_RECLAIM 0x10u /* the caller may sleep and free memory */
+#define __GFP_FS	0x20u	/* and for that enter file systems */
+#define __GFP_NORETRY	0x40u	/* but once only */
+#define __GFP_WRITE	0x80u	/* the page cache: it will be written */
+#define GFP_NOWAIT	0u
+#define GFP_NOFS	__GFP_DIRECT_RECLAIM
+#define GFP_KERNEL	(__GFP_DIRECT_RECLAIM | __GFP_FS)
+#define GFP_USER	GFP_KERNEL
+#define GFP_HIGHUSER_MOVABLE	(GFP_USER | __GFP_MOVABLE)
 #define GFP_TRANSHUGE_LIGHT	(__GFP_MOVABLE | __GFP_COMP | __GFP_NOWARN)
 
 /*
  * alloc_pages() - allocate 2^@order frames of the current machine
  *
- * Return: the first page, refcount 1; NULL if no block is free.
+ * Return: the first page, refcount 1; NULL if no block is free, nor after page
+ * caches have been shrunk, which @gfp may allow.
  * Owner: the caller, who calls __free_pages() with the same order, or with
  * __GFP_COMP drops the folio's last reference.
  */
@@ -35,6 +44,17 @@ void __free_pages(struct page *page, unsigned int order);
 
 /* folio_alloc() - a folio with refcount 1, or NULL */
 struct folio *folio_alloc(gfp_t gfp, unsigned int order);
+
+/*
+ * folio_alloc_frozen() - up to @nr small folios, which nobody can get yet
+ *
+ * Their count is 0, so what is done to them needs no atomics.  Ends with
+ * folio_ref_unfreeze(), before they are published or freed.
+ *
+ * Return: how many; fewer if there are no more.
+ */
+unsigned int __must_check folio_alloc_frozen(gfp_t gfp, struct folio **folios,
+					     unsigned int nr);
 
 /* free_folio_frames() - give the frames of a dead folio back; refcount is 0 */
 void free_folio_frames(struct folio *folio);

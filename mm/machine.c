@@ -7,6 +7,7 @@
 #include "host/errtext.h"
 #include "mm/gfp.h"
 #include "mm/hugetlb.h"
+#include "mm/memcontrol.h"
 #include "mm/swap.h"
 
 #include <errno.h>
@@ -83,8 +84,14 @@ static void init_machine(struct machine *m, const struct machine_options *o)
 	spin_lock_init(&m->lock, RANK_MACHINE);
 	INIT_LIST_HEAD(&m->mm_list);
 	INIT_LIST_HEAD(&m->mapping_list);
-	for (unsigned int i = 0; i < FOLIO_WAIT_QUEUES; i++)
+	spin_lock_init(&m->workingset.lock, RANK_SHADOW);
+	INIT_LIST_HEAD(&m->workingset.shadow_nodes);
+	root_mem_cgroup(m)->online = true;
+	root_mem_cgroup(m)->max = MEMCG_MAX;
+	for (unsigned int i = 0; i < FOLIO_WAIT_QUEUES; i++) {
 		wait_queue_init(&m->folio_wait[i]);
+		spin_lock_init(&m->folio_heirs[i].lock, RANK_WAITER);
+	}
 	for (unsigned int z = 0; z < MAX_NR_ZONES; z++)
 		init_zone(&m->zones[z]);
 	for (unsigned int i = 0; i < MAX_CPUS; i++)

@@ -31,7 +31,7 @@
 #define RESERVED_PAGES	1024UL
 #define MAX_PAGES	(MEMMAP_ALIGN / sizeof(struct page))
 #define MAX_CPUS	16
-#define FOLIO_WAIT_QUEUES 64
+#define FOLIO_WAIT_QUEUES 256
 #define HUGETLB_FAULT_LOCKS 64
 
 enum zone_type { ZONE_NORMAL, ZONE_MOVABLE, MAX_NR_ZONES };
@@ -66,6 +66,32 @@ enum lru_list {
 	NR_LRU_LISTS,
 };
 
+/*
+ * A memory group, mm/memcontrol.h; in the machine for good, so that an id is
+ * enough to find it.
+ */
+#define NR_MEM_CGROUPS	64
+#define MEM_CGROUP_ROOT_ID 1		/* 0 is nobody's */
+
+struct mem_cgroup {
+	atomic64_t usage;		/* (A) pages; not of the root */
+	unsigned long max;		/* (A) pages */
+	bool online;			/* (A) machine->lock to write */
+	atomic64_t nonresident_age;	/* (A) clock, mm/workingset.h */
+	atomic64_t nr_lru[NR_LRU_LISTS]; /* (A) base pages; not of the root */
+};
+
+/* What mm/workingset.h keeps. */
+struct workingset {
+	spinlock_t lock;		/* shadow_nodes */
+	struct list_head shadow_nodes;	/* of indices: nothing but shadows */
+	unsigned long nr_shadow_nodes;
+	atomic64_t refault;		/* pages added where a shadow was */
+	atomic64_t activate;		/* those that began as active */
+	atomic64_t restore;		/* those that had been of the working set */
+	atomic64_t nodereclaim;		/* nodes freed to get memory back */
+};
+
 struct free_area {
 	struct list_head free_list[MIGRATE_TYPES];
 	unsigned long nr_free;		/* blocks of this order, all types */
@@ -82,6 +108,15 @@ struct zone {
 	struct list_head lru[NR_LRU_LISTS];
 	unsigned long nr_lru[NR_LRU_LISTS];	/* base pages */
 	unsigned long nr_isolated;	/* base pages off their list, in use */
+};
+
+/*
+ * Threads of one folio_wait[] that are to be handed the lock of a folio, those
+ * that have waited longest first; mm/folio.c
+ */
+struct folio_heirs {
+	spinlock_t lock;
+	struct folio_heir *first;	/* (A) lock to write */
 };
 
 #define FOLIO_BATCH_SIZE 31
@@ -122,12 +157,15 @@ struct machine {
 	struct page *zero_page;		/* (C) */
 	struct folio *huge_zero_folio;	/* (A) allocated at first use */
 	struct wait_queue folio_wait[FOLIO_WAIT_QUEUES];
+	struct folio_heirs folio_heirs[FOLIO_WAIT_QUEUES];
 	u32 next_cpu;			/* (A) where the next thread goes */
 	struct rw_semaphore mm_list_sem; /* for write: an mm leaves mm_list */
 	spinlock_t lock;		/* mm_list, mapping_list */
 	struct list_head mm_list;
 	struct list_head mapping_list;	/* page caches; lock */
 	atomic64_t nr_file_pages;	/* in them */
+	struct mem_cgroup memcgs[NR_MEM_CGROUPS]; /* by id */
+	struct workingset workingset;
 	struct cpu_slot cpus[MAX_CPUS];
 };
 

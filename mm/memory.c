@@ -93,7 +93,7 @@ static struct folio *alloc_anon_folio(struct vm_fault *vmf)
 
 		if (!(orders & BIT(order)))
 			continue;
-		folio = folio_alloc(gfp_zeroed(), order);
+		folio = folio_alloc(gfp_zeroed() & ~GFP_KERNEL, order);
 		if (folio)
 			return folio;
 	}

@@ -21,6 +21,7 @@
 #include <bsd/sys/tree.h>
 
 struct machine;
+struct mem_cgroup;
 struct mm_struct;
 struct vm_area_struct;
 struct address_space;
@@ -62,6 +63,7 @@ struct page {
 	atomic_t _pincount;	/* pins of a large folio */
 	u8 order;		/* free block or head: log2 of its frames */
 	u8 migratetype;		/* (Z) free block: the list it is on */
+	u16 memcg_id;		/* folio: who has paid for it; 0: nobody */
 };
 
 /*
@@ -84,6 +86,7 @@ struct folio {
 			atomic_t _pincount;
 			u8 order;
 			u8 migratetype;
+			u16 memcg_id;
 		};
 		struct page page;
 	};
@@ -111,6 +114,8 @@ enum pageflags {
 	PG_hugetlb,		/* of a hugetlb pool */
 	PG_buddy,		/* free block, on a list of the buddy allocator */
 	PG_writeback,		/* of a mapping: on its way to the backing store */
+	PG_workingset,		/* was active: leaving, it says so in its shadow */
+	PG_unevictable,		/* of a mapping that keeps all: on no LRU list */
 	NR_PAGEFLAGS,
 };
 

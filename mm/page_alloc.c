@@ -15,12 +15,13 @@
  *
  * Source: mm/page_alloc.c
  * Differs: a CPU list exists for every order (Linux: 0-3 and PMD); no
- *          watermarks, no reclaim.
+ *          watermarks: memory is reclaimed when none is left, by who wants it.
  */
 #include "mm/gfp.h"
 
 #include "host/poison.h"
 #include "mm/swap.h"
+#include "mm/vmscan.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -182,21 +183,71 @@ static struct page *rmqueue(struct machine *machine, struct zone *zone,
 	return page ? page : rmqueue_fallback(machine, zone, order, type);
 }
 
+/*
+ * Blocks of @order, ascending, from the smallest block that has any, to the end
+ * of @list; what is left of it goes back.  All is as if rmqueue_smallest() had
+ * been called for each, but neighbouring descriptors are touched one behind the
+ * other, and once.
+ *
+ * Return: how many, at most @nr.
+ */
+static unsigned int rmqueue_cut(struct zone *zone, unsigned int order,
+				unsigned int type, unsigned int nr,
+				struct list_head *list)
+{
+	for (unsigned int k = order; k < NR_PAGE_ORDERS; k++) {
+		struct list_head *free = &zone->free_area[k].free_list[type];
+		struct page *page;
+		unsigned int cut;
+
+		if (list_empty(free))
+			continue;
+		page = list_first_entry(free, struct page, lru);
+		del_from_free_list(zone, page);
+		cut = min(nr, 1U << (k - order));
+		for (unsigned int i = 0; i < cut; i++)
+			list_add_tail(&page[i << order].lru, list);
+		for (unsigned int at = cut << order, part; at < 1U << k;
+		     at += 1U << part) {
+			part = (unsigned int)__builtin_ctz(at);
+			add_to_free_list(zone, page + at, part, type, false);
+		}
+		return cut;
+	}
+	return 0;
+}
+
+/* At most @nr blocks; one at a time where each has to be chosen anew. */
+static unsigned int rmqueue_some(struct machine *machine, struct zone *zone,
+				 unsigned int order, unsigned int type,
+				 unsigned int nr, struct list_head *list)
+{
+	struct page *page;
+	unsigned int got = 0;
+
+	if (!zone->free_cma_pages)
+		got = rmqueue_cut(zone, order, type, nr, list);
+	if (got)
+		return got;
+	page = rmqueue(machine, zone, order, type);
+	if (page)
+		list_add_tail(&page->lru, list);
+	return !!page;
+}
+
 static void cpu_list_refill(struct machine *machine, struct zone *zone,
 			    struct per_cpu_pages *pcp, unsigned int order,
 			    unsigned int type)
 {
-	unsigned int batch = max(PCP_BATCH >> order, 1);
+	unsigned int left = max(PCP_BATCH >> order, 1), got;
 
 	spin_lock(&zone->lock);
-	while (batch--) {
-		struct page *page = rmqueue(machine, zone, order, type);
-
-		if (!page)
-			break;
-		list_add_tail(&page->lru, &pcp->free[order][type]);
-		pcp->nr_free[order]++;
-	}
+	do {
+		got = rmqueue_some(machine, zone, order, type, left,
+				   &pcp->free[order][type]);
+		pcp->nr_free[order] += got;
+		left -= got;
+	} while (left && got);
 	spin_unlock(&zone->lock);
 }
 
@@ -220,6 +271,31 @@ static struct page *cpu_list_take(struct machine *machine,
 	}
 	spin_unlock(&cpu->lock);
 	return page;
+}
+
+/* As many of @nr single frames as there are, in one hold of the lock. */
+static unsigned int cpu_list_take_some(struct machine *machine,
+				       enum zone_type zone_type,
+				       struct cpu_slot *cpu, unsigned int type,
+				       struct folio **folios, unsigned int nr)
+{
+	struct per_cpu_pages *pcp = &cpu->pcp[zone_type];
+	struct list_head *list = &pcp->free[0][type];
+	unsigned int got;
+
+	spin_lock(&cpu->lock);
+	for (got = 0; got < nr; got++) {
+		if (list_empty(list))
+			cpu_list_refill(machine, &machine->zones[zone_type],
+					pcp, 0, type);
+		if (list_empty(list))
+			break;
+		folios[got] = list_first_entry(list, struct folio, lru);
+		list_del(&folios[got]->lru);
+		pcp->nr_free[0]--;
+	}
+	spin_unlock(&cpu->lock);
+	return got;
 }
 
 static void cpu_list_drain_order(struct machine *machine, struct zone *zone,
@@ -302,9 +378,11 @@ static void prep_page(struct page *p, unsigned long head)
 	atomic_set(&p->_pincount, 0);
 	WRITE_ONCE(p->order, 0);
 	p->migratetype = 0;
+	p->memcg_id = 0;
 }
 
-static void prep_new_block(struct page *page, unsigned int order, gfp_t gfp)
+/* All but the count, which stays 0. */
+static void prep_frozen_block(struct page *page, unsigned int order, gfp_t gfp)
 {
 	bool compound = order && (gfp & __GFP_COMP);
 
@@ -316,6 +394,11 @@ static void prep_new_block(struct page *page, unsigned int order, gfp_t gfp)
 		WRITE_ONCE(page->flags, BIT(PG_head));
 	if (gfp & __GFP_ZERO)
 		memset(page_address(page), 0, PAGE_SIZE << order);
+}
+
+static void prep_new_block(struct page *page, unsigned int order, gfp_t gfp)
+{
+	prep_frozen_block(page, order, gfp);
 	/* Last: from here on a speculative folio_try_get() may succeed. */
 	smp_store_release(&page->_refcount.counter, 1);
 }
@@ -328,7 +411,7 @@ static struct page *take_from_zones(struct machine *machine, gfp_t gfp,
 	struct cpu_slot *cpu = this_cpu(machine);
 	struct page *page = NULL;
 
-	if (movable)
+	if (movable && machine->zones[ZONE_MOVABLE].managed_pages)
 		page = cpu_list_take(machine, ZONE_MOVABLE, cpu, order,
 				     MIGRATE_MOVABLE);
 	if (!page)
@@ -338,22 +421,67 @@ static struct page *take_from_zones(struct machine *machine, gfp_t gfp,
 	return page;
 }
 
+/* What is going to be pinned for long must not lie where it may move. */
+static gfp_t context_gfp(gfp_t gfp)
+{
+	return current->flags & TASK_MEMALLOC_PIN ? gfp & ~__GFP_MOVABLE : gfp;
+}
+
+#define PAGE_ALLOC_COSTLY_ORDER	3
+
+/*
+ * Nothing is free: reclaim, as long as that gets anywhere.  For a large block
+ * once: it takes luck, not more frames.
+ */
+static struct page *reclaim_and_take(struct machine *machine, gfp_t gfp,
+				     unsigned int order)
+{
+	bool once = (gfp & __GFP_NORETRY) || order > PAGE_ALLOC_COSTLY_ORDER;
+	struct page *page = NULL;
+
+	if (!(gfp & __GFP_DIRECT_RECLAIM))
+		return NULL;
+	for (int n = once ? 1 : MAX_RECLAIM_RETRIES; n && !page; n--) {
+		if (!try_to_free_pages(machine, order, gfp))
+			break;
+		drain_all_cpu_lists(machine);
+		page = take_from_zones(machine, gfp, order);
+	}
+	return page;
+}
+
+static struct page *take_block(struct machine *machine, gfp_t gfp,
+			       unsigned int order)
+{
+	struct page *page = take_from_zones(machine, gfp, order);
+
+	if (likely(page))
+		return page;
+	/* What waits on CPU lists may merge into what we need. */
+	drain_all_cpu_lists(machine);
+	page = take_from_zones(machine, gfp, order);
+	return page ? page : reclaim_and_take(machine, gfp, order);
+}
+
+/* Who may sleep holds no spin lock; and what tests want to see. */
+static void check_alloc(gfp_t gfp)
+{
+	if (!DEBUG_BUILD)
+		return;
+	VM_BUG_ON((gfp & __GFP_DIRECT_RECLAIM) && lockrank_held_spin());
+	if (current->alloc_hook)
+		current->alloc_hook(gfp);
+}
+
 struct page *alloc_pages(gfp_t gfp, unsigned int order)
 {
 	struct machine *machine = current->machine;
 	struct page *page;
 
+	check_alloc(gfp);
 	if (should_fail() || order > MAX_PAGE_ORDER)
 		return NULL;
-	/* What is going to be pinned for long must not lie where it may move. */
-	if (current->flags & TASK_MEMALLOC_PIN)
-		gfp &= ~__GFP_MOVABLE;
-	page = take_from_zones(machine, gfp, order);
-	if (unlikely(!page)) {
-		/* What waits on CPU lists may merge into what we need. */
-		drain_all_cpu_lists(machine);
-		page = take_from_zones(machine, gfp, order);
-	}
+	page = take_block(machine, context_gfp(gfp), order);
 	if (page)
 		prep_new_block(page, order, gfp);
 	return page;
@@ -401,6 +529,41 @@ void __free_pages(struct page *page, unsigned int order)
 struct folio *folio_alloc(gfp_t gfp, unsigned int order)
 {
 	return (struct folio *)alloc_pages(gfp | __GFP_COMP, order);
+}
+
+/* From where alloc_pages() looks first; the rest is for that. */
+static unsigned int take_some(struct machine *machine, gfp_t gfp,
+			      struct folio **folios, unsigned int nr)
+{
+	const bool movable = gfp & __GFP_MOVABLE;
+	const enum zone_type zone =
+		movable && machine->zones[ZONE_MOVABLE].managed_pages ?
+		ZONE_MOVABLE : ZONE_NORMAL;
+
+	return cpu_list_take_some(machine, zone, this_cpu(machine),
+				  movable ? MIGRATE_MOVABLE : MIGRATE_UNMOVABLE,
+				  folios, nr);
+}
+
+unsigned int folio_alloc_frozen(gfp_t gfp, struct folio **folios,
+				unsigned int nr)
+{
+	struct machine *machine = current->machine;
+	unsigned int allowed = 0, got;
+
+	check_alloc(gfp);
+	while (allowed < nr && !should_fail())
+		allowed++;
+	got = take_some(machine, context_gfp(gfp), folios, allowed);
+	for (; got < allowed; got++) {
+		folios[got] = (struct folio *)take_block(machine,
+							 context_gfp(gfp), 0);
+		if (!folios[got])
+			break;
+	}
+	for (unsigned int i = 0; i < got; i++)
+		prep_frozen_block(&folios[i]->page, 0, gfp);
+	return got;
 }
 
 void free_folio_frames(struct folio *folio)

@@ -317,6 +317,7 @@ int shmem_file_setup(struct machine *machine, u64 size, unsigned int max_order,
 	inode = &info->vfs_inode;
 	inode_init(inode, machine, &shmem_inode_ops, size);
 	inode->i_data.a_ops = &shmem_aops;
+	mapping_set_keep_values(&inode->i_data);
 	mapping_set_folio_order_range(&inode->i_data, 0, max_order);
 	spin_lock_init(&info->lock, RANK_SHMEM);
 	wait_queue_init(&info->hole.waitq);

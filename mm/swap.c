@@ -9,6 +9,8 @@
  */
 #include "mm/swap.h"
 
+#include "mm/workingset.h"
+
 #include <string.h>
 
 static enum lru_list folio_lru_list(const struct folio *folio)
@@ -20,18 +22,27 @@ static enum lru_list folio_lru_list(const struct folio *folio)
 }
 
 /* Called with zone->lru_lock held. */
+static void update_lru_size(struct zone *zone, struct folio *folio,
+			    enum lru_list list, long nr)
+{
+	WRITE_ONCE(zone->nr_lru[list], zone->nr_lru[list] + (unsigned long)nr);
+	if (folio->memcg_id > MEM_CGROUP_ROOT_ID)
+		atomic64_add(nr, &folio_memcg(folio)->nr_lru[list]);
+}
+
 static void lru_list_add(struct zone *zone, struct folio *folio)
 {
 	enum lru_list list = folio_lru_list(folio);
 
 	list_add(&folio->lru, &zone->lru[list]);
-	zone->nr_lru[list] += folio_nr_pages(folio);
+	update_lru_size(zone, folio, list, folio_nr_pages(folio));
 }
 
 static void lru_list_del(struct zone *zone, struct folio *folio)
 {
 	list_del(&folio->lru);
-	zone->nr_lru[folio_lru_list(folio)] -= folio_nr_pages(folio);
+	update_lru_size(zone, folio, folio_lru_list(folio),
+			-folio_nr_pages(folio));
 }
 
 /* The list is chosen under the lock that folio_activate() holds too. */
@@ -126,10 +137,20 @@ void folio_mark_accessed(struct folio *folio)
 {
 	if (!folio_test_referenced(folio)) {
 		folio_set_referenced(folio);
-	} else if (!folio_test_active(folio)) {
+	} else if (!folio_test_unevictable(folio) &&
+		   !folio_test_active(folio)) {
 		folio_activate(folio);
 		folio_clear_referenced(folio);
+		workingset_activation(folio);
 	}
+}
+
+void lru_isolate(struct zone *zone, struct folio *folio)
+{
+	assert_spin_locked(&zone->lru_lock);
+	folio_clear_lru(folio);
+	lru_list_del(zone, folio);
+	zone->nr_isolated += folio_nr_pages(folio);
 }
 
 bool folio_isolate_lru(struct folio *folio)
@@ -140,9 +161,7 @@ bool folio_isolate_lru(struct folio *folio)
 	spin_lock(&zone->lru_lock);
 	if (folio_test_lru(folio)) {
 		folio_get(folio);
-		folio_clear_lru(folio);
-		lru_list_del(zone, folio);
-		zone->nr_isolated += folio_nr_pages(folio);
+		lru_isolate(zone, folio);
 		isolated = true;
 	}
 	spin_unlock(&zone->lru_lock);

@@ -26,7 +26,8 @@ void lru_add_drain_all(struct machine *machine);
 /*
  * folio_mark_accessed() - age up: not referenced -> referenced -> active
  *
- * A referenced inactive folio becomes active and loses the mark.
+ * A referenced inactive folio becomes active and loses the mark; one that is
+ * unevictable stays referenced.
  * Source: mm/swap.c:folio_mark_accessed()
  * Differs: activation takes the LRU lock at once; Linux batches it.
  */
@@ -40,6 +41,13 @@ void folio_mark_accessed(struct folio *folio);
  */
 bool __must_check folio_isolate_lru(struct folio *folio);
 void folio_putback_lru(struct folio *folio);
+
+/*
+ * lru_isolate() - the same, for who walks the list and has got his reference
+ *
+ * Context: zone->lru_lock; the folio is on a list of @zone's.
+ */
+void lru_isolate(struct zone *zone, struct folio *folio);
 
 /*
  * lru_add_split() - a part of @folio becomes a folio of its own

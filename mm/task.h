@@ -31,9 +31,12 @@ struct task_struct {
 	struct waiter *waiter;		/* where its signals arrive */
 	unsigned int cpu;		/* simulated CPU, + 1; 0: none chosen yet */
 	unsigned int flags;		/* PF_* */
+	struct mem_cgroup *active_memcg; /* pays for what it adds; NULL: root */
 	long fail_nth;			/* > 0: that allocation fails, once */
 	/* nr_foll_pin_* of @machine, not yet added to the CPU's */
 	long pins_acquired, pins_released;
+	/* of debug builds, for tests: sees the mask of each frame allocation */
+	void (*alloc_hook)(unsigned int gfp);
 	fault_hook_fn fault_hook;
 	void *fault_hook_arg;
 };
@@ -85,7 +88,7 @@ static inline bool signal_pending(struct task_struct *task)
 	return unlikely(READ_ONCE(task->waiter->signals));
 }
 
-/* should_fail() - is this the allocation that the test wants to fail? */
+/* should_fail() - is this the allocation that a test wants to fail, or charge? */
 static inline bool should_fail(void)
 {
 	return unlikely(current->fail_nth) && --current->fail_nth == 0;

@@ -17,6 +17,7 @@
 #include "mm/filemap_internal.h"
 #include "mm/folio_split.h"
 #include "mm/fs.h"
+#include "mm/vmscan.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -234,40 +235,13 @@ void truncate_inode_pages_final(struct address_space *mapping)
 
 /* ---- only what nobody needs ------------------------------------------ */
 
-long remove_mapping(struct address_space *mapping, struct folio *folio,
-		    void *shadow)
-{
-	const long nr = folio_nr_pages(folio);
-
-	VM_BUG_ON_FOLIO(!folio_test_locked(folio), folio);
-	VM_BUG_ON_FOLIO(folio->mapping != mapping, folio);
-	xa_lock(&mapping->i_pages);
-	if (!folio_ref_freeze(folio, (int)nr + 1)) {
-		xa_unlock(&mapping->i_pages);
-		return 0;
-	}
-	/* After the count: who made it dirty had a reference then. */
-	if (folio_test_dirty(folio)) {
-		folio_ref_unfreeze(folio, (int)nr + 1);
-		xa_unlock(&mapping->i_pages);
-		return 0;
-	}
-	page_cache_delete(mapping, folio,
-			  mapping_exiting(mapping) ? NULL : shadow);
-	xa_unlock(&mapping->i_pages);
-	if (mapping->a_ops && mapping->a_ops->free_folio)
-		mapping->a_ops->free_folio(folio);
-	folio_ref_unfreeze(folio, 1);
-	return nr;
-}
-
 static long mapping_evict_folio(struct address_space *mapping,
 				struct folio *folio)
 {
 	if (folio_test_dirty(folio) || folio_test_writeback(folio) ||
 	    folio_mapped(folio))
 		return 0;
-	return remove_mapping(mapping, folio, NULL);
+	return remove_mapping(mapping, folio);
 }
 
 unsigned long invalidate_mapping_pages(struct address_space *mapping,

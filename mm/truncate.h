@@ -2,7 +2,7 @@
 /*
  * Emptying a range of a page cache.
  *
- * Source: mm/truncate.c, mm/vmscan.c:remove_mapping()
+ * Source: mm/truncate.c
  */
 #ifndef MM_TRUNCATE_H
 #define MM_TRUNCATE_H
@@ -52,18 +52,5 @@ unsigned long invalidate_mapping_pages(struct address_space *mapping,
  */
 int __must_check invalidate_inode_pages2_range(struct address_space *mapping,
 					       pgoff_t start, pgoff_t end);
-
-/*
- * remove_mapping() - take a clean folio that only the caller uses out of its
- * cache, leaving @shadow unless the mapping is exiting
- *
- * Return: its pages; 0 if somebody else uses it, or it is dirty.
- * Context: the folio is locked, and the caller has the only reference that is
- * not the cache's; it keeps that.
- * Source: mm/vmscan.c:remove_mapping()
- * Differs: returns how many pages, and takes the shadow.
- */
-long remove_mapping(struct address_space *mapping, struct folio *folio,
-		    void *shadow);
 
 #endif

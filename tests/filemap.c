@@ -9,6 +9,7 @@
 #include "tests/filemap_test.h"
 
 #include "mm/filemap_internal.h"
+#include "mm/memcontrol.h"
 
 static void test_fm_C1(void **state)
 {
@@ -70,7 +71,7 @@ static void test_fm_C4(void **state)
 	assert_int_equal(__filemap_add_folio(&map, folio, 7, 0, &shadow), 0);
 	assert_ptr_equal(shadow, xa_mk_value(42));
 	assert_int_equal(map.nrpages, 1);
-	filemap_queue_new(&map, folio);
+	filemap_queue_new(folio, NULL, 0);
 	let_go(folio);
 	cache_end();
 }
@@ -119,7 +120,7 @@ static void test_shadows_below(void **state)
 	assert_int_equal(__filemap_add_folio(&map, folio, 64, 0, &shadow), 0);
 	assert_ptr_equal(shadow, xa_mk_value(3));
 	assert_int_equal(map.nrpages, 64);
-	filemap_queue_new(&map, folio);
+	filemap_queue_new(folio, NULL, 0);
 	let_go(folio);
 	cache_end();
 }
@@ -224,7 +225,7 @@ static void test_fm_C6(void **state)
 		assert_ptr_equal(xa_load(&map.i_pages, 512), folio);
 		assert_ptr_equal(xa_load(&map.i_pages, 513), shadow);
 		assert_null(xa_load(&map.i_pages, 512 + (1u << new_order)));
-		filemap_queue_new(&map, folio);
+		filemap_queue_new(folio, NULL, 0);
 		let_go(folio);
 		assert_valid(&t);
 		cache_empty();
@@ -235,6 +236,7 @@ static void test_fm_C6(void **state)
 /* Every allocation of an add over a larger shadow fails once. */
 static void test_fm_C10(void **state)
 {
+	struct mem_cgroup *group;
 	struct folio *folio;
 	int err = -ENOMEM;
 	long n;
@@ -242,6 +244,8 @@ static void test_fm_C10(void **state)
 	(void)state;
 	cache_begin();
 	cache_shadow(512, 9, 9);
+	assert_int_equal(mem_cgroup_create(the_machine(), 1, &group), 0);
+	set_active_memcg(group);
 	folio = filemap_alloc_folio(0, 0);
 	for (n = 1; err; n++) {
 		current->fail_nth = n;
@@ -251,16 +255,26 @@ static void test_fm_C10(void **state)
 		current->fail_nth = 0;
 		assert_int_equal(err, -ENOMEM);
 		assert_null(folio->mapping);
-		assert_int_equal(folio->index, 512 + 77);
+		assert_int_equal(folio->index, n > 1 ? 512 + 77 : 0);
 		assert_false(folio_test_locked(folio));
 		assert_int_equal(folio_ref_count(folio), 1);
 		assert_int_equal(map.nrpages, 0);
 		assert_int_equal(xa_get_order(&map.i_pages, 600), 9);
+		assert_null(folio_memcg(folio));
+		assert_int_equal(atomic64_read(&group->usage), 0);
 	}
 	current->fail_nth = 0;
-	/* Eight leaves. */
-	assert_int_equal(n, 9);
+	/* The charge, and eight leaves. */
+	assert_int_equal(n, 10);
+	assert_ptr_equal(folio_memcg(folio), group);
+	assert_int_equal(atomic64_read(&group->usage), 1);
 	let_go(folio);
+	/* It may have one. */
+	folio = __filemap_get_folio(&map, 5, FGP_LOCK | FGP_CREAT, GFP_NOWAIT);
+	assert_int_equal(PTR_ERR(folio), -ENOMEM);
+	assert_null(xa_load(&map.i_pages, 5));
+	set_active_memcg(NULL);
+	mem_cgroup_destroy(group);
 	cache_end();
 }
 

@@ -287,6 +287,59 @@ static void test_fm_B4(void **state)
 	fail_each(0, FGP_NOWAIT);
 }
 
+/* A signal that is there, and one that comes after the first allocations. */
+static unsigned int calls;
+
+static void post_signal(unsigned int gfp)
+{
+	(void)gfp;
+	if (++calls == 1)
+		waiter_post(&waiter_self, SIGNAL_ORDINARY);
+}
+
+static void *signalling_zalloc(size_t bytes, gfp_t gfp)
+{
+	(void)gfp;
+	if (xa_load(&map.i_pages, 511))
+		waiter_post(&waiter_self, SIGNAL_ORDINARY);
+	return calloc(1, bytes);
+}
+
+static void test_fm_B12(void **state)
+{
+	xa_zalloc_fn zalloc;
+
+	(void)state;
+	begin();
+	cache_add(0, 0);
+	waiter_post(&waiter_self, SIGNAL_ORDINARY);
+	assert_int_equal(grab(0, 8, CREATE | FGP_INTERRUPTIBLE, 0), -EINTR);
+	assert_int_equal(g.next, 0);
+	assert_int_equal(map.nrpages, 1);
+	/* Who did not ask does not care. */
+	assert_int_equal(grab(0, 8, CREATE, 0), 8);
+	release_grabbed(true);
+	waiter_clear();
+	assert_int_equal(grab(0, 16, CREATE | FGP_INTERRUPTIBLE, 0), 16);
+	release_grabbed(true);
+	/* During: what is covered by then. */
+	current->alloc_hook = post_signal;
+	assert_int_equal(grab(14, 16, CREATE | FGP_INTERRUPTIBLE, 3), -EINTR);
+	assert_int_equal(map.nrpages, 16);
+	current->alloc_hook = NULL;
+	waiter_clear();
+	/* While a large shadow is split, behind what is there: a prefix. */
+	cache_shadow(512, 9, 1);
+	zalloc = map.i_pages.xa_zalloc;
+	map.i_pages.xa_zalloc = signalling_zalloc;
+	assert_int_equal(grab(500, 40, CREATE | FGP_INTERRUPTIBLE, 0), 13);
+	map.i_pages.xa_zalloc = zalloc;
+	check_grabbed(500, 13, true);
+	waiter_clear();
+	release_grabbed(true);
+	end();
+}
+
 static unsigned long take_all(struct page **pages)
 {
 	unsigned long nr = 0;
@@ -304,7 +357,8 @@ static void test_no_frames(void **state)
 
 	(void)state;
 	begin();
-	cache_add(0, 0);
+	/* Dirty, or it would be reclaimed. */
+	folio_mark_dirty(cache_add(0, 0));
 	lru_add_drain_all(the_machine());
 	nr = take_all(pages);
 	assert_int_equal(grab(0, 8, CREATE, 4), 1);
@@ -504,6 +558,7 @@ int main(void)
 		cmocka_unit_test(test_not_created),
 		cmocka_unit_test(test_for_mmap),
 		cmocka_unit_test(test_nowait),
+		cmocka_unit_test(test_fm_B12),
 		cmocka_unit_test(test_fm_B3),
 		cmocka_unit_test(test_fm_B4),
 		cmocka_unit_test(test_no_frames),

@@ -251,45 +251,6 @@ static void test_fm_C18(void **state)
 	cache_end();
 }
 
-static void test_fm_C19(void **state)
-{
-	void *shadow = xa_mk_value(77);
-	struct folio *folio;
-
-	(void)state;
-	cache_begin();
-	add_filled(64, 4);
-	folio = filemap_lock_folio(&map, 70);
-	folio_get(folio);
-	assert_int_equal(remove_mapping(&map, folio, shadow), 0);
-	folio_put(folio);
-	folio_mark_dirty(folio);
-	assert_int_equal(remove_mapping(&map, folio, shadow), 0);
-	assert_int_equal(folio_ref_count(folio), 17);
-	folio_cancel_dirty(folio);
-	assert_int_equal(remove_mapping(&map, folio, shadow), 16);
-	assert_int_equal(folio_ref_count(folio), 1);
-	let_go(folio);
-	assert_ptr_equal(xa_load(&map.i_pages, 79), shadow);
-	assert_valid(&t);
-	cache_end();
-}
-
-static void test_fm_C20(void **state)
-{
-	struct folio *folio;
-
-	(void)state;
-	cache_begin();
-	add_filled(64, 4);
-	folio = filemap_lock_folio(&map, 70);
-	set_bit(AS_EXITING, &map.flags);
-	assert_int_equal(remove_mapping(&map, folio, xa_mk_value(7)), 16);
-	assert_true(xa_empty(&map.i_pages));
-	let_go(folio);
-	cache_end();
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -299,8 +260,6 @@ int main(void)
 		cmocka_unit_test(test_shadows_and_all),
 		cmocka_unit_test(test_property),
 		cmocka_unit_test(test_fm_C18),
-		cmocka_unit_test(test_fm_C19),
-		cmocka_unit_test(test_fm_C20),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -334,6 +334,11 @@ static void lose_frame(bool on)
 	}
 }
 
+static void count_charge(bool on)
+{
+	atomic64_add(on ? 1 : -1, &the_machine()->memcgs[7].usage);
+}
+
 static const struct {
 	void (*damage)(bool on);
 	enum mm_invariant number;
@@ -373,6 +378,7 @@ static const struct {
 	{ lose_from_pool, MM_POOLS },
 	{ split_free_block, MM_BUDDIES },
 	{ lose_frame, MM_FRAMES },
+	{ count_charge, MM_CHARGES },
 };
 
 static void begin(void)

@@ -263,6 +263,7 @@ static void store_fail_nth(void **state)
 
 /* ---- the listener ------------------------------------------------------- */
 
+static LIST_HEAD(list);
 static struct xa_node *listed;
 static unsigned int nr_listed;
 
@@ -272,12 +273,13 @@ static void update(struct xa_node *node)
 	bool all_values = node->count && node->count == node->nr_values;
 
 	assert_true(lockrank_held(RANK_XA));
-	if (all_values && !node->private_list.next) {
-		node->private_list.next = node;
+	if (all_values && list_empty(&node->private_list)) {
+		list_add(&node->private_list, &list);
 		listed = node;
 		nr_listed++;
-	} else if (!all_values && node->private_list.next) {
-		node->private_list.next = NULL;
+	} else if (!all_values && !list_empty(&node->private_list)) {
+		list_del(&node->private_list);
+		INIT_LIST_HEAD(&node->private_list);
 		nr_listed--;
 	}
 }
@@ -286,7 +288,6 @@ static void put(unsigned long index, void *entry)
 {
 	XA_STATE(xas, xa, index);
 
-	xas_set_update(&xas, update);
 	do {
 		xas_lock(&xas);
 		xas_store(&xas, entry);
@@ -299,6 +300,7 @@ static void fm_X36_workingset(void **state)
 	static const unsigned long at[] = { 0, 64, 4096 };
 
 	(void)state;
+	xa->xa_update = update;
 	for (unsigned int i = 0; i < ARRAY_SIZE(at); i++) {
 		nr_listed = 0;
 		put(at[i], val(1));
@@ -309,7 +311,7 @@ static void fm_X36_workingset(void **state)
 		put(at[i] + 2, val(3));
 		assert_int_equal(nr_listed, 1);
 		xa_lock(xa);
-		xa_delete_node(listed, update);
+		xa_delete_node(listed);
 		xa_unlock(xa);
 		assert_int_equal(nr_listed, 0);
 		assert_gone(xa);
@@ -320,7 +322,7 @@ static void fm_X36_workingset(void **state)
 	put(1, ptr(1));
 	assert_int_equal(nr_listed, 1);
 	xa_lock(xa);
-	xa_delete_node(listed, update);
+	xa_delete_node(listed);
 	xa_unlock(xa);
 	assert_int_equal(nr_listed, 0);
 	assert_valid(xa);

@@ -45,6 +45,7 @@ typedef uint64_t pf_pfn_t;	/* frame number, frames of PINFOLD_PAGE_SIZE */
 
 #define PINFOLD_PAGE_SIZE 4096u
 
+struct pf_guest_memfd;
 struct pf_machine;
 struct pf_mm;
 struct pf_page;
@@ -90,8 +91,8 @@ pf_machine_create(const struct pf_machine_options *options,
 /*
  * pf_machine_destroy() - give all memory back
  *
- * Return: 0; -EBUSY, and nothing happens, while an mm or a file exists or pages
- * are got or pinned.  NULL is allowed.
+ * Return: 0; -EBUSY, and nothing happens, while an mm, a file or guest memory
+ * exists, or pages are got or pinned.  NULL is allowed.
  */
 PINFOLD_API int pf_machine_destroy(struct pf_machine *machine);
 
@@ -644,6 +645,130 @@ PINFOLD_API pf_pfn_t pf_page_pfn(const struct pf_page *page);
 PINFOLD_API unsigned int pf_page_folio_order(const struct pf_page *page);
 /* pf_page_maybe_dma_pinned() - Linux's folio_maybe_dma_pinned() */
 PINFOLD_API bool pf_page_maybe_dma_pinned(const struct pf_page *page);
+
+/* ---- guest memory ----------------------------------------------------- */
+
+/*
+ * The memory of a guest, which no address space maps (guest_memfd).
+ *
+ * A page is absent, allocated, or prepared: its bytes count, and its frame stays
+ * the same until a hole is punched.  Offsets and lengths are bytes, of whole
+ * pages but for pf_guest_memfd_read().  What is not prepared reads as zero.
+ *
+ * Who enters frames into tables of a guest keeps their references while they
+ * are there, and lets no hole slip in between:
+ *
+ *	fault:	seq = pf_guest_memfd_invalidate_seq(gmem);
+ *		get the frame; lock the tables;
+ *		if pf_guest_memfd_invalidate_retry(gmem, seq)
+ *			unlock, put the frame, begin again
+ *		enter it; unlock
+ *	hole:	pf_guest_memfd_punch(); lock the tables; take out what is in the
+ *		hole; unlock; put the frames
+ */
+
+/* In flags: folios of up to this order, 1 ... 9, where they fit; else order 0 */
+#define PINFOLD_GUEST_MEMFD_FOLIOS(order)	(UINT64_C(1) << 63 | (order))
+
+/*
+ * pf_guest_memfd_create() - @size bytes of guest memory, all of it absent
+ * @flags: 0, or PINFOLD_GUEST_MEMFD_FOLIOS()
+ *
+ * Return: 0; -EINVAL (@size: 0, no whole pages, above INT64_MAX; @flags);
+ * -ENOMEM.
+ * Owner: the caller, who calls pf_guest_memfd_destroy() before the machine is
+ * destroyed.
+ */
+PINFOLD_API PINFOLD_MUST_CHECK int
+pf_guest_memfd_create(struct pf_machine *machine, uint64_t size, uint64_t flags,
+		      struct pf_guest_memfd **gmem);
+/* Frames that are got stay.  NULL is allowed. */
+PINFOLD_API void pf_guest_memfd_destroy(struct pf_guest_memfd *gmem);
+PINFOLD_API uint64_t pf_guest_memfd_size(const struct pf_guest_memfd *gmem);
+
+/*
+ * pf_guest_memfd_allocate() - let each page have a frame (fallocate, KEEP_SIZE)
+ *
+ * Return: 0; -EINVAL, -EFBIG (the end is above INT64_MAX), -EINTR, -ENOMEM (what
+ * was done by then stays).
+ */
+PINFOLD_API PINFOLD_MUST_CHECK int
+pf_guest_memfd_allocate(struct pf_guest_memfd *gmem, uint64_t offset,
+			uint64_t length);
+/*
+ * pf_guest_memfd_punch() - drop pages; they read as zero (fallocate, PUNCH_HOLE)
+ *
+ * A larger folio that sticks out of the hole and that is got keeps its frames:
+ * the pages in the hole are zeroed in place.
+ * Return: 0; -EINVAL, -EFBIG.  Beyond the size is no error.
+ */
+PINFOLD_API PINFOLD_MUST_CHECK int
+pf_guest_memfd_punch(struct pf_guest_memfd *gmem, uint64_t offset,
+		     uint64_t length);
+
+/*
+ * pf_guest_memfd_get_pfn() - the page at @index, prepared: zero if it was not
+ * @index: in pages
+ *
+ * Return: 0 and *@page, with a reference; -EINVAL (beyond the size), -ENOMEM,
+ * -EHWPOISON.
+ * Owner: the caller, who calls pf_put_page().
+ */
+PINFOLD_API PINFOLD_MUST_CHECK int
+pf_guest_memfd_get_pfn(struct pf_guest_memfd *gmem, uint64_t index,
+		       struct pf_page **page);
+PINFOLD_API unsigned int
+pf_guest_memfd_invalidate_seq(const struct pf_guest_memfd *gmem);
+/* Has a page been taken away since, or is one being taken away? */
+PINFOLD_API bool
+pf_guest_memfd_invalidate_retry(const struct pf_guest_memfd *gmem,
+				unsigned int seq);
+
+/*
+ * All below: bytes done, short at what ended it, or if none a negative errno:
+ * -EINVAL (no whole pages, beyond the size), -EOPNOTSUPP (a metadata-only
+ * machine), -EHWPOISON, -EINTR, -ENOMEM, and as said.
+ */
+
+/* pf_guest_memfd_read() - copy out, in any alignment; allocates nothing */
+PINFOLD_API PINFOLD_MUST_CHECK int64_t
+pf_guest_memfd_read(struct pf_guest_memfd *gmem, uint64_t offset, void *to,
+		    uint64_t bytes);
+
+/*
+ * pf_guest_memfd_populate() - fill pages that are not prepared, at memory speed
+ * pf_guest_memfd_write() - the same
+ *
+ * Each page is prepared with all its bytes, or not at all, whoever else prepares
+ * it at that time.  Any thread may fill any part; disjoint parts, of multiples
+ * of 256 KiB, do not wait for each other.
+ * Return: a page that is prepared already ends it: -EEXIST, write: -ENOSPC.
+ */
+PINFOLD_API PINFOLD_MUST_CHECK int64_t
+pf_guest_memfd_populate(struct pf_guest_memfd *gmem, uint64_t offset,
+			const void *from, uint64_t bytes);
+PINFOLD_API PINFOLD_MUST_CHECK int64_t
+pf_guest_memfd_write(struct pf_guest_memfd *gmem, uint64_t offset,
+		     const void *from, uint64_t bytes);
+
+/*
+ * pf_guest_memfd_restore() - let memory read as a file does
+ * pf_guest_memfd_save() - let a file read as memory does
+ * @fd: a regular file; its position is unspecified afterwards
+ *
+ * Restoring overwrites pages that are prepared, in place.  Holes of the file
+ * take no memory, and what is not prepared becomes a hole of the file.  Behind
+ * the bytes done nothing has changed, but that the file may be longer.
+ * The file is mapped: whoever truncates it meanwhile causes a SIGBUS.
+ * Return: -ENODATA (the file has ended), -EISDIR, -ESPIPE (no regular file),
+ * -EIO, -ENOSPC and what else reading and writing gives.
+ */
+PINFOLD_API PINFOLD_MUST_CHECK int64_t
+pf_guest_memfd_restore(struct pf_guest_memfd *gmem, int fd,
+		       uint64_t file_offset, uint64_t offset, uint64_t bytes);
+PINFOLD_API PINFOLD_MUST_CHECK int64_t
+pf_guest_memfd_save(struct pf_guest_memfd *gmem, int fd, uint64_t file_offset,
+		    uint64_t offset, uint64_t bytes);
 
 /* ---- signals --------------------------------------------------------- */
 
