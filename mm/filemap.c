@@ -81,7 +81,9 @@ void filemap_account(struct address_space *mapping, long nr)
 {
 	assert_spin_locked(&mapping->i_pages.xa_lock);
 	WRITE_ONCE(mapping->nrpages, mapping->nrpages + (unsigned long)nr);
-	atomic64_add(nr, &mapping->machine->nr_file_pages);
+	/* A pool's pages are counted by the pool. */
+	if (likely(!mapping_hugetlb(mapping)))
+		atomic64_add(nr, &mapping->machine->nr_file_pages);
 }
 
 /* ---- adding ---------------------------------------------------------- */
