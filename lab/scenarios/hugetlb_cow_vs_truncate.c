@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "lab/scenario_file.h"
 
+#include <errno.h>
+
 /* The file's page, mapped by a private area that has a copy promised. */
 static void setup(struct race *r)
 {
@@ -13,7 +15,10 @@ static void setup(struct race *r)
 
 static void store(struct race *r, struct race_hold *mine)
 {
-	r->note[0] = race_touch_in(r, mine, r->mm, 0, 7);
+	/* Without a reference to the copy, which would keep it off the pool. */
+	int err = race_populate(r, mine, 0, RACE_HUGE, true);
+
+	race_check(!err || err == -EFAULT);
 }
 
 static void cut(struct race *r, struct race_hold *mine)
