@@ -302,16 +302,23 @@ static bool charge_plan(struct grab_state *g)
 	return true;
 }
 
-/* Nodes for all that the plan will store, if there is memory. */
+/*
+ * Nodes for all single pages that the plan will store, if there is memory; large
+ * folios get their own.
+ */
 static void provide_nodes(struct grab_state *g)
 {
-	pgoff_t last;
+	const struct piece *first = g->pieces, *end = first + g->nr_pieces;
 
-	if (!g->nr_pieces)
+	while (first < end && folio_test_large(first->folio))
+		first++;
+	while (first < end && folio_test_large(end[-1].folio))
+		end--;
+	if (first == end)
 		return;
-	last = g->pieces[g->nr_pieces - 1].index;
-	xas_set(&g->xas, g->pieces[0].index);
-	(void)!xas_alloc_spares(&g->xas, xas_spares_for(&g->xas, last), g->gfp);
+	xas_set(&g->xas, first->index);
+	(void)!xas_alloc_spares(&g->xas, xas_spares_for(&g->xas, end[-1].index),
+				g->gfp);
 }
 
 /* Nodes that are left over wait for the next call as well. */
