@@ -6,6 +6,7 @@
 
 #include "host/errtext.h"
 #include "mm/gup.h"
+#include "mm/hugetlb.h"
 #include "mm/shmem.h"
 
 #include <errno.h>
@@ -56,6 +57,31 @@ int pf_shmem_create(struct pf_machine *machine, uint64_t size,
 	err = shmem_file_setup(machine_of(machine), size, max_order,
 			       flags & PINFOLD_SHMEM_NO_PIN ? SHMEM_NO_PIN : 0,
 			       &file);
+	machine_leave(previous);
+	if (!err)
+		*out = (struct pf_file *)file;
+	return err;
+}
+
+int pf_hugetlb_create(struct pf_machine *machine, uint64_t page_bytes,
+		      uint64_t size, struct pf_file **out)
+{
+	struct machine *previous;
+	struct hstate *h = NULL;
+	struct file *file;
+	int err;
+
+	if (!machine || !out)
+		return fail(-EINVAL, "a NULL argument", 0, 0, 0);
+	for (unsigned int i = 0; i < NR_HSTATES; i++)
+		if (huge_page_size(&machine_of(machine)->hstates[i]) ==
+		    page_bytes)
+			h = &machine_of(machine)->hstates[i];
+	if (!h)
+		return fail(-EINVAL, "there are no huge pages of %" PRIu64
+			    " bytes", page_bytes, 0, 0);
+	previous = machine_enter(machine_of(machine));
+	err = hugetlb_file_setup(h, size, true, &file);
 	machine_leave(previous);
 	if (!err)
 		*out = (struct pf_file *)file;

@@ -78,7 +78,8 @@ static bool hugetlb_size_ok(int flags)
 
 static const int common_flags =
 	PINFOLD_MAP_SHARED | PINFOLD_MAP_PRIVATE | PINFOLD_MAP_FIXED |
-	PINFOLD_MAP_FIXED_NOREPLACE | PINFOLD_MAP_POPULATE | PINFOLD_MAP_LOCKED;
+	PINFOLD_MAP_FIXED_NOREPLACE | PINFOLD_MAP_POPULATE |
+	PINFOLD_MAP_LOCKED | PINFOLD_MAP_NORESERVE;
 
 static void request(struct mmap_request *req, pf_addr_t hint, uint64_t length,
 		    int prot, int flags)
@@ -93,6 +94,7 @@ static void request(struct mmap_request *req, pf_addr_t hint, uint64_t length,
 		.noreplace = flags & PINFOLD_MAP_FIXED_NOREPLACE,
 		.populate = flags & PINFOLD_MAP_POPULATE,
 		.locked = flags & PINFOLD_MAP_LOCKED,
+		.noreserve = flags & PINFOLD_MAP_NORESERVE,
 	};
 	/* Both fixed flags: the careful one counts. */
 	req->fixed = (flags & PINFOLD_MAP_FIXED) && !req->noreplace;
@@ -121,8 +123,7 @@ int pf_mmap(struct pf_mm *handle, pf_addr_t hint, uint64_t length, int prot,
 	const int huge = PINFOLD_MAP_HUGETLB | MAP_HUGE_SIZE;
 	struct mmap_request req;
 
-	if ((flags & ~(common_flags | huge)) || !hugetlb_size_ok(flags) ||
-	    ((flags & PINFOLD_MAP_HUGETLB) && (flags & PINFOLD_MAP_SHARED)))
+	if ((flags & ~(common_flags | huge)) || !hugetlb_size_ok(flags))
 		return fail(-EINVAL, "mmap flags %#" PRIx64, flags, 0, 0);
 	request(&req, hint, length, prot, flags);
 	if (flags & PINFOLD_MAP_HUGETLB)

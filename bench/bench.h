@@ -18,7 +18,7 @@
 #define BENCH_MAX_ALGOS		8
 #define BENCH_MAX_REPEATS	1001
 #define BENCH_MAX_THREADS	16
-#define BENCH_MAX_ROWS		256
+#define BENCH_MAX_ROWS		512
 
 enum bench_frames {
 	FRAMES_ORDERED = 1,
@@ -62,6 +62,8 @@ struct bench_row {
 	unsigned int threads, repeats;
 	struct bench_figure get_ns, put_ns;	/* a page */
 	double get_ratio, put_ratio;	/* over limit's medians; limit: 1 */
+	bool populate;			/* one side only, in get_* */
+	bool copy;			/* of populate: contents too */
 	bool has_kept;
 	double kept;			/* pages of a call, where that is asked */
 	bool has_events;
@@ -88,11 +90,12 @@ struct bench_suite {
 	const char *name;
 	const char *summary;
 	const char *call;		/* what is timed, for the heading */
-	unsigned long pages_per_call;	/* without -n */
+	unsigned long pages_per_call;	/* without -n; 0: not one for all rows */
 	const struct contestant *contestants;
 	unsigned int nr_contestants;
 	const struct contestant *limit;	/* NULL: contestant_limit */
 	bool does_less;			/* ... than the limit: that is no fault */
+	bool no_layout;			/* nothing that a layout could shape */
 	const struct bench_gain *gains;
 	unsigned int nr_gains;
 	/*
@@ -108,9 +111,13 @@ struct bench_suite {
 extern const struct bench_suite bench_walk;
 extern const struct bench_suite bench_longterm;
 extern const struct bench_suite bench_fast;
+extern const struct bench_suite bench_populate;
 
 /* Medians and the like; @samples is reordered. */
 struct bench_figure bench_summary(double *samples, unsigned int nr);
+
+/* bench_gib_per_s() - what a row of populate comes to */
+double bench_gib_per_s(const struct bench_row *row);
 
 /* bench_frames_name() - "ordered", "shuffled" or "captured" */
 const char *bench_frames_name(unsigned int frames);

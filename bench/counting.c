@@ -16,20 +16,30 @@
 
 #define MAX_ARGS	64
 
+static const char *string_at(const json_t *j, const char *key)
+{
+	const char *string = json_string_value(json_object_get(j, key));
+
+	return string ? string : "";
+}
+
+static bool is_row(const struct bench_row *row, const json_t *j)
+{
+	if (row->part && !row->populate)
+		return false;
+	return !strcmp(row->algo, string_at(j, "algo")) &&
+	       !strcmp(row->shape, string_at(j, "shape")) &&
+	       !strcmp(row->part ? row->part : "", string_at(j, "part")) &&
+	       !strcmp(bench_frames_name(row->frames), string_at(j, "frames")) &&
+	       (long long)row->pages_per_call ==
+	       json_integer_value(json_object_get(j, "pages_per_call"));
+}
+
 static struct bench_row *find_row(struct bench_result *result, const json_t *j)
 {
-	const char *algo = json_string_value(json_object_get(j, "algo"));
-	const char *shape = json_string_value(json_object_get(j, "shape"));
-	const char *frames = json_string_value(json_object_get(j, "frames"));
-
-	for (unsigned int i = 0; algo && shape && frames && i < result->nr_rows;
-	     i++) {
-		struct bench_row *row = &result->rows[i];
-
-		if (!row->part && !strcmp(row->algo, algo) && !strcmp(row->shape, shape) &&
-		    !strcmp(bench_frames_name(row->frames), frames))
-			return row;
-	}
+	for (unsigned int i = 0; i < result->nr_rows; i++)
+		if (is_row(&result->rows[i], j))
+			return &result->rows[i];
 	return NULL;
 }
 

@@ -178,10 +178,15 @@ static void print_preamble(const struct bench_suite *suite,
 {
 	u64 bytes = r->nr_rows ? r->rows[0].bytes : 0;
 
-	fprintf(out, "%s: %s of %.1f MiB, %lu pages a call, %u thread%s, "
-		"medians of %u\n", suite->name, suite->call, bytes / 1048576.0,
-		o->pages_per_call, o->threads, o->threads > 1 ? "s" : "",
-		o->repeats);
+	fprintf(out, "%s: %s of %.1f MiB, ", suite->name, suite->call,
+		bytes / 1048576.0);
+	if (o->pages_per_call)
+		fprintf(out, "%lu pages a call, ", o->pages_per_call);
+	fprintf(out, "%u thread%s", o->threads, o->threads > 1 ? "s" : "");
+	/* Its parts differ. */
+	if (!r->nr_rows || !r->rows[0].populate)
+		fprintf(out, ", medians of %u", o->repeats);
+	fprintf(out, "\n");
 	if (r->metadata_only)
 		fprintf(out, "arena: metadata only, page tables are real\n");
 	else if (r->arena_bytes)
@@ -232,15 +237,33 @@ static json_t *figure_json(struct bench_figure f)
 			 "max", f.max);
 }
 
-static json_t *events_json(const double *events)
+/* Of page tables, or of the page cache: what the suite is about. */
+static json_t *events_json(const struct bench_row *row, const double *events)
 {
 	json_t *object = json_object();
 
 	for (unsigned int i = 0; i < NR_EVENTS; i++)
-		if (i != EV_XA_LOCK && i != EV_XA_DESCENTS)
+		if (i == EV_ATOMICS || i == EV_FOLIO_LOOKUPS ||
+		    row->populate == (i == EV_XA_LOCK || i == EV_XA_DESCENTS))
 			json_object_set_new(object, event_names[i],
 					    json_real(events[i]));
 	return object;
+}
+
+static void add_populate(json_t *j, const struct bench_row *row)
+{
+	json_object_set_new(j, "copy", json_boolean(row->copy));
+	if (row->get_ns.median) {
+		json_object_set_new(j, "ns_per_page", figure_json(row->get_ns));
+		json_object_set_new(j, "gib_per_s",
+				    json_real(bench_gib_per_s(row)));
+		json_object_set_new(j, "limit_ratio",
+				    json_real(row->get_ratio));
+	}
+	if (row->has_events)
+		json_object_set_new(j, "events",
+			json_pack("{s:o}", "get",
+				  events_json(row, row->get_events)));
 }
 
 static json_t *row_json(const struct bench_row *row)
@@ -265,7 +288,9 @@ static json_t *row_json(const struct bench_row *row)
 			    json_integer(row->pages_per_call));
 	json_object_set_new(j, "threads", json_integer(row->threads));
 	json_object_set_new(j, "repeats", json_integer(row->repeats));
-	if (row->get_ns.median) {
+	if (row->populate)
+		add_populate(j, row);
+	if (row->get_ns.median && !row->populate) {
 		json_object_set_new(j, "get_ns_per_page",
 				    figure_json(row->get_ns));
 		json_object_set_new(j, "put_ns_per_page",
@@ -277,11 +302,11 @@ static json_t *row_json(const struct bench_row *row)
 	}
 	if (row->has_kept)
 		json_object_set_new(j, "kept_per_call", json_real(row->kept));
-	if (row->has_events)
+	if (row->has_events && !row->populate)
 		json_object_set_new(j, "events",
 			json_pack("{s:o, s:o}",
-				  "get", events_json(row->get_events),
-				  "put", events_json(row->put_events)));
+				  "get", events_json(row, row->get_events),
+				  "put", events_json(row, row->put_events)));
 	return j;
 }
 

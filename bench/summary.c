@@ -20,6 +20,13 @@ struct bench_figure bench_summary(double *samples, unsigned int nr)
 	};
 }
 
+double bench_gib_per_s(const struct bench_row *row)
+{
+	const double bytes_per_ns = (double)PAGE_SIZE / row->get_ns.median;
+
+	return bytes_per_ns * 1e9 / (double)((u64)1 << 30);
+}
+
 const char *bench_frames_name(unsigned int frames)
 {
 	switch (frames) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "bench/turns.h"
 
+#include "bench/gate.h"
 #include "host/backend.h"
 #include "host/clock.h"
 #include "host/errtext.h"
@@ -13,7 +14,6 @@
 
 #define SAMPLE_NS	1500000		/* a sample takes about this long */
 #define MAX_ROUNDS	512
-#define GATE_SPINS	2000
 
 enum { START_WAIT, START_GO, START_CANCEL };
 
@@ -34,36 +34,13 @@ struct turns {
 	const struct contestant *contestant;
 	unsigned int rounds;		/* passes in one sample */
 	unsigned int nr_lanes;
-	u32 gate;			/* arrivals so far */
+	struct gate gate;
 	u32 start;			/* START_*: may the lanes go? */
 	struct lane lanes[BENCH_MAX_THREADS];
 	struct page **pages;
 };
 
 /* ---- one turn ---------------------------------------------------------------- */
-
-/* All lanes leave together. */
-static void gate_wait(struct turns *t)
-{
-	u32 mine = word_add(&t->gate, 1);
-	u32 opens = mine - mine % t->nr_lanes + t->nr_lanes;
-
-	if (mine + 1 == opens) {
-		backend_wake_all(&t->gate);
-		return;
-	}
-	/* With more lanes than CPUs the last one needs this CPU: sleep soon. */
-	for (unsigned int spins = 0; ; spins++) {
-		u32 now = READ_ONCE(t->gate);
-
-		if ((int32_t)(now - opens) >= 0)
-			return;
-		if (spins < GATE_SPINS)
-			cpu_relax();
-		else
-			backend_wait(&t->gate, now);
-	}
-}
 
 static void do_get(struct lane *lane)
 {
@@ -84,7 +61,7 @@ static void timed(struct lane *lane, struct side *side,
 {
 	u64 before[NR_EVENTS], start;
 
-	gate_wait(lane->turns);
+	gate_wait(&lane->turns->gate);
 	memcpy(before, event_counts, sizeof(before));
 	start = clock_ns();
 	work(lane);
@@ -404,6 +381,7 @@ int turns_run(const struct bench_options *options, struct shape *shape,
 	t->options = options;
 	t->shape = shape;
 	t->nr_lanes = options->threads;
+	t->gate.nr_lanes = options->threads;
 	err = prepare(t);
 	if (!err)
 		err = measure(t, contestants, rows, nr);

@@ -21,6 +21,7 @@ static const struct bench_suite *const suites[] = {
 	&bench_walk,
 	&bench_longterm,
 	&bench_fast,
+	&bench_populate,
 };
 
 struct call {
@@ -43,8 +44,9 @@ static int help(void)
 	for (size_t i = 0; i < ARRAY_SIZE(suites); i++)
 		printf("  %-10s %s\n", suites[i]->name, suites[i]->summary);
 	puts("\n"
-	     "  -m MIB            memory to pin (256)\n"
-	     "  -n PAGES          pages a call (512; fast: 64)\n"
+	     "  -m MIB            memory to pin or to fill (256)\n"
+	     "  -n PAGES          pages a call (512; fast: 64; populate: "
+	     "several)\n"
 	     "  -r REPEATS        turns of each row; figures are medians (11)\n"
 	     "  -j THREADS        threads, each with its part of the memory (1)\n"
 	     "  --folio LIST      folio sizes, 4K, 16K to 2M, 1G (4K,64K,2M)\n"
@@ -257,6 +259,28 @@ static int add_suite(struct call *call, const char *name)
 			   name);
 }
 
+/* Without a name: all suites that have something to show. */
+static int choose_suites(struct call *call)
+{
+	const bool layout = call->pid || call->layout_file;
+
+	if (!call->nr_wanted)
+		for (size_t i = 0; i < ARRAY_SIZE(suites); i++)
+			if (has_row(suites[i], &call->options) &&
+			    !(layout && suites[i]->no_layout))
+				call->wanted[call->nr_wanted++] = suites[i];
+	for (unsigned int i = 0; i < call->nr_wanted; i++) {
+		if (!has_row(call->wanted[i], &call->options))
+			return usage_error("bench", "suite %s has none of the "
+					   "algorithms of --algo",
+					   call->wanted[i]->name);
+		if (layout && call->wanted[i]->no_layout)
+			return usage_error("bench", "suite %s takes no --pid or "
+					   "--layout", call->wanted[i]->name);
+	}
+	return EXIT_OK;
+}
+
 /* Return: EXIT_OK to go on, an exit code, or -1 after --help. */
 static int parse(struct call *call, int argc, char **argv)
 {
@@ -281,16 +305,9 @@ static int parse(struct call *call, int argc, char **argv)
 		if (err)
 			return err;
 	}
-	/* Without a name: all suites that have something to show. */
-	if (!call->nr_wanted)
-		for (size_t i = 0; i < ARRAY_SIZE(suites); i++)
-			if (has_row(suites[i], &call->options))
-				call->wanted[call->nr_wanted++] = suites[i];
-	for (unsigned int i = 0; i < call->nr_wanted; i++)
-		if (!has_row(call->wanted[i], &call->options))
-			return usage_error("bench", "suite %s has none of the "
-					   "algorithms of --algo",
-					   call->wanted[i]->name);
+	err = choose_suites(call);
+	if (err)
+		return err;
 	if (call->pid && call->layout_file)
 		return usage_error("bench", "--pid and --layout exclude each "
 				   "other");

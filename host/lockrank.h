@@ -20,8 +20,11 @@ enum lock_rank {
 	RANK_I_RWSEM,	/* inode->i_rwsem: size, allocation, contents of a file */
 	RANK_MM_LIST,	/* machine->mm_list_sem: address spaces do not go away */
 	RANK_MMAP,	/* mm->mmap_lock: VMAs of one address space */
-	RANK_HUGETLB_FAULT, /* machine->hugetlb_fault[]: a place of an area */
+	RANK_HUGETLB_I_RWSEM, /* i_rwsem of a hugetlb file: mapping it may grow it */
 	RANK_INVALIDATE, /* mapping->invalidate_lock: what is in it may go */
+	RANK_HUGETLB_FAULT, /* machine->hugetlb_fault[]: a place of an area, or file */
+	RANK_HUGETLB_RESV, /* hugetlbfs_inode_info->resv_sem: what a file reserved */
+	RANK_HUGETLB_I_MMAP, /* i_mmap_rwsem of a hugetlb file */
 	RANK_FOLIO,	/* folio lock bit: mapping and index of a folio */
 	RANK_I_MMAP,	/* mapping->i_mmap_rwsem: areas that map the file */
 	RANK_ANON_VMA,	/* anon_vma->rwsem: areas that may map its folios */

@@ -27,10 +27,10 @@ void stream_copy_fence(void)
 #define LINE		64UL
 #define SHORT		512UL	/* below this the caches serve better */
 /*
- * The processor's own prefetch ends at a page.  Half a page ahead the next one
- * of a source that goes on is there in time; 0.5 to 4 KiB differ little.
+ * The processor's own prefetch ends at a page.  A page ahead the next one of a
+ * source that goes on is there in time, also where others use the memory.
  */
-#define AHEAD		2048
+#define AHEAD		4096
 
 typedef void (*lines_fn)(char *dst, const char *src, size_t len);
 

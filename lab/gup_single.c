@@ -36,9 +36,9 @@ static enum answer failed(struct follow *f, int err)
 }
 
 static enum answer no_table(struct vm_area_struct *vma, unsigned int flags,
-			    struct follow *f)
+			    pf_addr_t address, struct follow *f)
 {
-	long err = no_page_table(vma, flags);
+	long err = no_page_table(vma, flags, address);
 
 	return err ? failed(f, err) : NEED_FAULT;
 }
@@ -76,7 +76,7 @@ static enum answer follow_locked_pte(struct vm_area_struct *vma,
 	int err;
 
 	if (pte_none(pte))
-		return no_table(vma, flags, f);
+		return no_table(vma, flags, address, f);
 	if (!pte_present(pte))
 		return NEED_FAULT;
 	if (pte_protnone(pte) && !gup_can_follow_protnone(vma, flags))
@@ -120,7 +120,7 @@ static __always_inline enum answer follow_pte(struct vm_area_struct *vma, pf_add
 	enum answer answer;
 
 	if (!ptep)
-		return no_table(vma, flags, f);
+		return no_table(vma, flags, address, f);
 	answer = follow_locked_pte(vma, address, ptep, flags, f);
 	pte_unmap_unlock(ptep, ptl);
 	return answer;
@@ -161,16 +161,16 @@ static enum answer follow_pmd(struct vm_area_struct *vma, pf_addr_t address,
 	spinlock_t *ptl;
 
 	if (pmd_none(entry) || !pmd_present(entry))
-		return no_table(vma, flags, f);
+		return no_table(vma, flags, address, f);
 	if (!pmd_leaf(entry))
 		return follow_pte(vma, address, pmd, flags, f);
 	if (pmd_protnone(entry) && !gup_can_follow_protnone(vma, flags))
-		return no_table(vma, flags, f);
+		return no_table(vma, flags, address, f);
 	ptl = pmd_lock(mm, pmd);
 	entry = pmdp_get(pmd);
 	if (!pmd_present(entry)) {
 		spin_unlock(ptl);
-		return no_table(vma, flags, f);
+		return no_table(vma, flags, address, f);
 	}
 	if (!pmd_leaf(entry)) {
 		spin_unlock(ptl);
@@ -196,7 +196,7 @@ static enum answer follow_locked_pud(struct vm_area_struct *vma,
 	int err;
 
 	if (!pud_present(leaf) || ((flags & FOLL_WRITE) && !pud_write(leaf)))
-		return no_table(vma, flags, f);
+		return no_table(vma, flags, address, f);
 	if (!pud_write(leaf) && gup_must_unshare(vma, flags, head))
 		return NEED_UNSHARE;
 	err = try_grab_folio(page_folio(head), 1, flags);
@@ -225,11 +225,11 @@ static enum answer follow_pud(struct vm_area_struct *vma, pf_addr_t address,
 	pud_t *pudp = pud_offset(p4d, address), pud = pudp_get(pudp);
 
 	if (!pud_present(pud))
-		return no_table(vma, flags, f);
+		return no_table(vma, flags, address, f);
 	if (pud_leaf(pud))
 		return follow_pud_leaf(vma, address, pudp, flags, f);
 	if (pud_bad(pud))
-		return no_table(vma, flags, f);
+		return no_table(vma, flags, address, f);
 	return follow_pmd(vma, address, pmd_offset(pudp, address), flags, f);
 }
 
@@ -241,7 +241,7 @@ static enum answer follow_top(struct vm_area_struct *vma, pf_addr_t address,
 
 	count_event(EV_WALKS);
 	if (!p4d_present(p4d) || p4d_bad(p4d))
-		return no_table(vma, flags, f);
+		return no_table(vma, flags, address, f);
 	return follow_pud(vma, address, p4dp, flags, f);
 }
 

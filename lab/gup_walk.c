@@ -23,7 +23,7 @@ static long walk_one_pte(struct vm_area_struct *vma, pf_addr_t address,
 	int err;
 
 	if (!pte_present(pte))
-		return pte_none(pte) ? no_page_table(vma, flags) : NEED_FAULT;
+		return pte_none(pte) ? no_page_table(vma, flags, address) : NEED_FAULT;
 	if (pte_protnone(pte) && !gup_can_follow_protnone(vma, flags))
 		return NEED_FAULT;
 	page = vm_normal_page(vma, address, pte);
@@ -69,7 +69,7 @@ static long walk_table(struct vm_area_struct *vma, pf_addr_t address,
 	struct page *page = NULL;
 
 	if (!ptep)
-		return no_page_table(vma, flags);
+		return no_page_table(vma, flags, address);
 	nr = min_t(long, nr, PTRS_PER_PTE - pte_index(address));
 	for (; done < nr; done++) {
 		ret = walk_one_pte(vma, address + done * PAGE_SIZE, ptep + done,
@@ -125,11 +125,11 @@ static long walk_pmd(struct vm_area_struct *vma, pf_addr_t address, pmd_t *pmd,
 	spinlock_t *ptl;
 
 	if (pmd_none(entry) || !pmd_present(entry))
-		return no_page_table(vma, flags);
+		return no_page_table(vma, flags, address);
 	if (!pmd_leaf(entry))
 		return walk_table(vma, address, pmd, nr, flags, pages);
 	if (pmd_protnone(entry) && !gup_can_follow_protnone(vma, flags))
-		return no_page_table(vma, flags);
+		return no_page_table(vma, flags, address);
 	if (flags & FOLL_SPLIT_PMD) {
 		split_huge_pmd(vma, pmd, address);
 		if (pte_alloc(mm, pmd))
@@ -162,7 +162,7 @@ static long walk_pud_leaf(struct vm_area_struct *vma, pf_addr_t address,
 
 	nr = min(nr, HPAGE_PUD_NR - first);
 	if (!pud_present(leaf) || ((flags & FOLL_WRITE) && !pud_write(leaf)))
-		ret = no_page_table(vma, flags);
+		ret = no_page_table(vma, flags, address);
 	else if (!pud_write(leaf) &&
 		 gup_must_unshare(vma, flags, pud_page(leaf)))
 		ret = NEED_UNSHARE;
@@ -188,15 +188,15 @@ static long walk_top(struct vm_area_struct *vma, pf_addr_t address, long nr,
 
 	count_event(EV_WALKS);
 	if (!p4d_present(p4d) || p4d_bad(p4d))
-		return no_page_table(vma, flags);
+		return no_page_table(vma, flags, address);
 	pudp = pud_offset(p4dp, address);
 	pud = pudp_get(pudp);
 	if (!pud_present(pud))
-		return no_page_table(vma, flags);
+		return no_page_table(vma, flags, address);
 	if (pud_leaf(pud))
 		return walk_pud_leaf(vma, address, pudp, nr, flags, pages);
 	if (pud_bad(pud))
-		return no_page_table(vma, flags);
+		return no_page_table(vma, flags, address);
 	return walk_pmd(vma, address, pmd_offset(pudp, address), nr, flags,
 			pages);
 }

@@ -358,12 +358,20 @@ static void tally_pools(struct audit *a)
 		tally_pool(a, &a->machine->hstates[i]);
 }
 
+/* Areas' own were counted with the areas. */
 static void check_reservations(struct audit *a)
 {
+	struct address_space *mapping;
+
+	list_for_each_entry(mapping, &a->machine->mapping_list, machine_list)
+		if (mapping_hugetlb(mapping))
+			a->reserved[hugetlbfs_hstate(mapping->host) -
+				    a->machine->hstates] +=
+				hugetlbfs_reserved(mapping->host);
 	for (unsigned int i = 0; i < NR_HSTATES; i++)
 		CHECK(a, MM_POOLS, a->reserved[i] ==
-		      a->machine->hstates[i].resv_huge_pages, "areas have a "
-		      "right to %" PRIu64 " huge pages, the pool says %lu",
+		      a->machine->hstates[i].resv_huge_pages, "areas and "
+		      "files have a right to %" PRIu64 " huge pages, the pool says %lu",
 		      a->reserved[i], a->machine->hstates[i].resv_huge_pages);
 }
 
@@ -722,6 +730,17 @@ static bool count_entries(struct folio *folio, struct vm_area_struct *vma,
 	return true;
 }
 
+/* The tree's lock comes first, where pages are huge. */
+static void walk_hugetlb_file(struct folio *folio,
+			      struct rmap_walk_control *rwc)
+{
+	struct address_space *mapping = folio->mapping;
+
+	i_mmap_lock_read(mapping);
+	rmap_walk_locked(folio, rwc);
+	i_mmap_unlock_read(mapping);
+}
+
 static void check_rmap(struct audit *a, struct folio *folio)
 {
 	struct rmap_walk_control rwc = { .rmap_one = count_entries };
@@ -731,6 +750,8 @@ static void check_rmap(struct audit *a, struct folio *folio)
 	rwc.arg = &found;
 	if (folio_test_anon(folio)) {
 		rmap_walk(folio, &rwc);
+	} else if (folio->mapping && folio_test_hugetlb(folio)) {
+		walk_hugetlb_file(folio, &rwc);
 	} else if (folio->mapping && folio_trylock(folio)) {
 		rmap_walk(folio, &rwc);
 		folio_unlock(folio);

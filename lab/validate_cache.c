@@ -110,7 +110,9 @@ static bool check_mapping(struct address_space *mapping, unsigned long *pages,
 		nr += (unsigned long)folio_nr_pages(folio);
 		found(arg, folio);
 	}
-	*pages += nr;
+	/* Those of a pool are not the machine's file pages. */
+	if (!mapping_hugetlb(mapping))
+		*pages += nr;
 	return nr == mapping->nrpages ||
 	       broken(1, "%lu pages, nrpages says %lu", nr, mapping->nrpages);
 }

@@ -131,6 +131,28 @@ static bool xas_at_end(const struct xa_state *xas)
 	       xas->xa_node == XAS_WRAPPED;
 }
 
+/*
+ * From a slot without an entry of its own, empty or a sibling, to the last such
+ * one in a row, in this node and up to @max.
+ */
+static void xas_skip_slots(struct xa_state *xas, unsigned long max)
+{
+	const struct xa_node *node = xas->xa_node;
+	unsigned int offset = xas->xa_offset, end = XA_CHUNK_MASK;
+
+	if ((xas->xa_index ^ max) >> node->shift < XA_CHUNK_SIZE)
+		end = max >> node->shift & XA_CHUNK_MASK;
+	for (; offset < end; offset++) {
+		const void *next = xa_entry(node, offset + 1);
+
+		if (next && !xa_is_sibling(next))
+			break;
+	}
+	xas->xa_index = ((xas->xa_index >> node->shift) + offset -
+			 xas->xa_offset) << node->shift;
+	xas->xa_offset = (u8)offset;
+}
+
 void *xas_find(struct xa_state *xas, unsigned long max)
 {
 	void *entry;
@@ -152,11 +174,14 @@ void *xas_find(struct xa_state *xas, unsigned long max)
 	}
 	while (xas->xa_index <= max) {
 		entry = xa_entry(xas->xa_node, xas->xa_offset);
-		if (xa_is_node(entry))
+		if (xa_is_node(entry)) {
 			xas_enter(xas, xa_to_node(entry));
-		else if (entry && !xa_is_sibling(entry))
+			continue;
+		}
+		if (entry && !xa_is_sibling(entry))
 			return entry;
-		else if (!xas_next_slot(xas))
+		xas_skip_slots(xas, max);
+		if (!xas_next_slot(xas))
 			return NULL;
 	}
 	return NULL;

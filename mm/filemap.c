@@ -53,9 +53,10 @@ void mapping_init(struct address_space *mapping, struct machine *machine)
 
 void mapping_destroy(struct address_space *mapping)
 {
-	BUG_ON(mapping->nrpages);
 	BUG_ON(mapping->i_mmap.nr);
+	/* It takes the lock, where who reclaims the last folio may still be. */
 	xa_destroy(&mapping->i_pages);
+	BUG_ON(mapping->nrpages);
 	spin_lock(&mapping->machine->lock);
 	list_del(&mapping->machine_list);
 	spin_unlock(&mapping->machine->lock);
@@ -80,7 +81,9 @@ void filemap_account(struct address_space *mapping, long nr)
 {
 	assert_spin_locked(&mapping->i_pages.xa_lock);
 	WRITE_ONCE(mapping->nrpages, mapping->nrpages + (unsigned long)nr);
-	atomic64_add(nr, &mapping->machine->nr_file_pages);
+	/* A pool's pages are counted by the pool. */
+	if (likely(!mapping_hugetlb(mapping)))
+		atomic64_add(nr, &mapping->machine->nr_file_pages);
 }
 
 /* ---- adding ---------------------------------------------------------- */

@@ -71,6 +71,7 @@ enum mapping_flags {
 	AS_INACCESSIBLE = 8,	/* nobody but the owner's guest sees the bytes */
 	AS_KEEP_VALUES = 9,	/* values are the owner's, no shadows */
 	AS_NO_PIN = 10,		/* its pages are neither got nor pinned */
+	AS_HUGETLB = 11,	/* its folios are of a hugetlb pool */
 	AS_FOLIO_ORDER_MIN = 16,
 	AS_FOLIO_ORDER_MAX = 21,
 };
@@ -133,6 +134,11 @@ static inline bool mapping_shrinkable(const struct address_space *mapping)
 	void *head = READ_ONCE(mapping->i_pages.xa_head);
 
 	return !head || xa_is_value(head);
+}
+
+static inline bool mapping_hugetlb(const struct address_space *mapping)
+{
+	return test_bit(AS_HUGETLB, &mapping->flags);
 }
 
 static inline bool mapping_no_pin(const struct address_space *mapping)
@@ -428,6 +434,7 @@ void folio_batch_release(struct folio_batch *fbatch);
  * filemap_get_folios() - folios of [*@start, @end], @end included
  *
  * Ascending; the first may begin before, the last end behind the range.
+ * While they come and go, one may overlap what was there before it.
  * *@start becomes where to go on.
  * filemap_get_folios_tag(): those with the mark.
  * filemap_get_folios_contig(): up to the first gap; *@start is left alone if

@@ -51,6 +51,8 @@ struct grab_state {
 	bool done;			/* the last index is covered */
 	bool no_memory;			/* the plan ends for want of it */
 	struct mem_cgroup *memcg;	/* who pays */
+	u16 memcg_id;
+	unsigned long flags;		/* that new folios have when published */
 	unsigned long charged;		/* pages, that no folio has yet */
 	u64 shadowed;			/* bit i: folio i is where a shadow was */
 	void *shadows[FILEMAP_GRAB_MAX];
@@ -142,31 +144,6 @@ static unsigned int piece_order(const struct grab_state *g, pgoff_t index,
 }
 
 /*
- * The same for single pages only, all at once.
- *
- * Return: false if the plan ends here.
- */
-static bool plan_absent_pages(struct grab_state *g, pgoff_t index, pgoff_t last,
-			      unsigned int *entries)
-{
-	const unsigned int room = FILEMAP_GRAB_MAX - *entries;
-	const unsigned int nr = last - index < room ?
-				(unsigned int)(last - index) + 1 : room;
-	struct folio *folios[FILEMAP_GRAB_MAX];
-	unsigned int got = 0;
-
-	while (got < nr && (folios[got] = take_spare(g, 0)))
-		got++;
-	got += folio_alloc_frozen(g->gfp, folios + got, nr - got);
-	for (unsigned int i = 0; i < got; i++)
-		g->pieces[g->nr_pieces++] = (struct piece){ index + i,
-							    folios[i] };
-	*entries += got;
-	g->no_memory = got < nr;
-	return got == nr && last - index < room;
-}
-
-/*
  * Frames for the absent range [@index, @last].  Short memory makes the pieces
  * smaller, and then the plan shorter; halves keep what follows aligned.
  *
@@ -177,8 +154,6 @@ static bool plan_absent(struct grab_state *g, pgoff_t index, pgoff_t last,
 {
 	const unsigned int min_order = mapping_min_folio_order(g->mapping);
 
-	if (!g->max_order && !min_order)
-		return plan_absent_pages(g, index, last, entries);
 	index = mapping_align_index(g->mapping, index);
 	while (*entries < FILEMAP_GRAB_MAX) {
 		unsigned int order = piece_order(g, index, last - index + 1 ?
@@ -201,26 +176,23 @@ static bool plan_absent(struct grab_state *g, pgoff_t index, pgoff_t last,
 }
 
 /*
- * The first folio, or value that is kept, from @index on, as [*base, *next):
+ * The first folio, or value that is kept, from the cursor on, as [*base, *next):
  * shadows are as good as nothing.
  */
-static bool next_present(const struct grab_state *g, pgoff_t index,
+static bool next_present(const struct grab_state *g, struct xa_state *xas,
 			 pgoff_t *base, pgoff_t *next)
 {
-	XA_STATE(xas, &g->mapping->i_pages, index);
 	pgoff_t nr = 0;
 	void *entry;
 
-	rcu_read_lock();
-	while ((entry = xas_find(&xas, g->last))) {
-		if (xas_retry(&xas, entry) || (xa_is_value(entry) &&
+	while ((entry = xas_find(xas, g->last))) {
+		if (xas_retry(xas, entry) || (xa_is_value(entry) &&
 		    !mapping_keeps_values(g->mapping)))
 			continue;
-		nr = (pgoff_t)1 << xas_get_order(&xas);
+		nr = (pgoff_t)1 << xas_get_order(xas);
 		break;
 	}
-	rcu_read_unlock();
-	*base = xas.xa_index & ~(nr - 1);
+	*base = xas->xa_index & ~(nr - 1);
 	*next = *base + nr;
 	return entry;
 }
@@ -233,8 +205,17 @@ static void make_plan(struct grab_state *g)
 {
 	pgoff_t index = g->pos, base, next;
 	unsigned int entries = 0;
+	bool present;
 
-	while (next_present(g, index, &base, &next)) {
+	for (;;) {
+		XA_STATE(xas, &g->mapping->i_pages, index);
+
+		/* Not held on: frames are allocated in between. */
+		rcu_read_lock();
+		present = next_present(g, &xas, &base, &next);
+		rcu_read_unlock();
+		if (!present)
+			break;
 		if (base > index && !plan_absent(g, index, base - 1, &entries))
 			return;
 		if (++entries >= FILEMAP_GRAB_MAX || next - 1 >= g->last)
@@ -242,6 +223,46 @@ static void make_plan(struct grab_state *g)
 		index = next;
 	}
 	plan_absent(g, index, g->last, &entries);
+}
+
+/* Frames for single pages at @absent, all at once. */
+static void plan_pages(struct grab_state *g, const pgoff_t *absent,
+		       unsigned int nr)
+{
+	struct folio *folios[FILEMAP_GRAB_MAX];
+	unsigned int got = 0;
+
+	while (got < nr && (folios[got] = take_spare(g, 0)))
+		got++;
+	got += folio_alloc_frozen(g->gfp, folios + got, nr - got);
+	for (unsigned int i = 0; i < got; i++)
+		g->pieces[i] = (struct piece){ absent[i], folios[i] };
+	g->nr_pieces = got;
+	g->no_memory = got < nr;
+}
+
+/* make_plan() for single pages: one walk, however present ones are strewn. */
+static void make_plan_of_pages(struct grab_state *g)
+{
+	XA_STATE(xas, &g->mapping->i_pages, g->pos);
+	pgoff_t absent[FILEMAP_GRAB_MAX], index = g->pos, base, next, gap;
+	unsigned int nr = 0, entries = 0;
+
+	rcu_read_lock();
+	do {
+		bool present = next_present(g, &xas, &base, &next);
+
+		/* The first one may begin before. */
+		gap = !present ? g->last - index + 1 :
+		      base > index ? base - index : 0;
+		for (; gap && entries < FILEMAP_GRAB_MAX; gap--, entries++)
+			absent[nr++] = index++;
+		if (!present)
+			break;
+		index = next;
+	} while (++entries < FILEMAP_GRAB_MAX && next - 1 < g->last);
+	rcu_read_unlock();
+	plan_pages(g, absent, nr);
 }
 
 static bool charge_pages(struct grab_state *g, unsigned long nr)
@@ -333,7 +354,7 @@ static void cover(struct grab_state *g, struct folio *folio, bool created)
 /* A charge of the plan's becomes the folio's. */
 static void commit_charge(struct grab_state *g, struct folio *folio)
 {
-	mem_cgroup_commit_charge(folio, g->memcg);
+	mem_cgroup_commit_charge(folio, g->memcg_id);
 	g->charged -= (unsigned long)folio_nr_pages(folio);
 }
 
@@ -349,10 +370,9 @@ static void dress(struct grab_state *g, const struct piece *p)
 	struct folio *folio = p->folio;
 
 	commit_charge(g, folio);
-	__folio_set_locked(folio);
-	if (g->fgp & FGP_ACCESSED)
-		__folio_set_referenced(folio);
-	filemap_set_mapping(g->mapping, folio, p->index);
+	__folio_set_locked_flags(folio, g->flags);
+	WRITE_ONCE(folio->mapping, g->mapping);
+	folio->index = p->index;
 	if (folio_ref_count(folio))
 		folio_ref_inc(folio);
 	else
@@ -548,6 +568,8 @@ static void finish(struct grab_state *g)
 	struct folio_grab *grab = g->grab;
 
 	grab->next = g->pos ? g->pos : grab->nr ? (pgoff_t)-1 : 0;
+	if (mapping_unevictable(g->mapping) && !(g->fgp & FGP_FOR_MMAP))
+		return;
 	for (unsigned int i = 0; i < grab->nr; i++) {
 		if (!(grab->created >> i & 1))
 			continue;
@@ -569,7 +591,10 @@ static int grab_once(struct grab_state *g)
 	g->no_memory = false;
 	if ((g->fgp & FGP_CREAT) && !interrupted(g)) {
 		do {
-			make_plan(g);
+			if (g->max_order || mapping_min_folio_order(g->mapping))
+				make_plan(g);
+			else
+				make_plan_of_pages(g);
 		} while (!charge_plan(g));
 		provide_nodes(g);
 	}
@@ -604,10 +629,12 @@ int filemap_grab_folios(struct address_space *mapping, pgoff_t start,
 		.max_order = min_t(unsigned int, max_order,
 				   mapping_max_folio_order(mapping)),
 		.memcg = get_mem_cgroup_from_current(),
+		.flags = filemap_new_flags(mapping, fgp),
 		.xas = XA_STATE_INIT(&mapping->i_pages, start, 0, 0),
 	};
 	int err;
 
+	g.memcg_id = mem_cgroup_id(g.memcg);
 	grab->nr = 0;
 	grab->created = 0;
 	grab->next = start;

@@ -189,6 +189,9 @@ static int check_bytes(const struct file *file, unsigned int mode, int64_t pos)
 		return fail(-EBADF, mode == FMODE_READ ?
 			    "the file is not open for reading" :
 			    "the file is not open for writing", 0, 0, 0);
+	if (mode == FMODE_WRITE && file_inode(file)->i_op->no_write)
+		return fail(-EINVAL, "this kind of file is written by areas only",
+			    0, 0, 0);
 	if (file_inode(file)->machine->metadata_only)
 		return fail(-EOPNOTSUPP, "a metadata-only machine has no bytes",
 			    0, 0, 0);
@@ -204,6 +207,17 @@ static char *folio_part(struct folio *folio, u64 pos, u64 bytes, u64 *part)
 
 	*part = min(bytes, ((u64)folio_nr_pages(folio) << PAGE_SHIFT) - offset);
 	return (char *)page_address(&folio->page) + offset;
+}
+
+/* Up to the end of the page or of the file. */
+static u64 read_hole(const struct inode *inode, char *to, u64 pos, u64 bytes)
+{
+	u64 size = i_size_read(inode);
+	u64 part = min(bytes, PAGE_SIZE - (pos & ~PAGE_MASK));
+
+	part = pos < size ? min(part, size - pos) : 0;
+	memset(to, 0, part);
+	return part;
 }
 
 int64_t vfs_read(struct file *file, void *to, u64 bytes, int64_t pos)
@@ -222,6 +236,12 @@ int64_t vfs_read(struct file *file, void *to, u64 bytes, int64_t pos)
 		err = inode_get_folio(inode, at >> PAGE_SHIFT, &folio);
 		if (err == -ERANGE)
 			err = 0, bytes = done;
+		if (err == -ENODATA) {
+			err = 0;
+			done += read_hole(inode, (char *)to + done, at,
+					  bytes - done);
+			continue;
+		}
 		if (err || done == bytes)
 			break;
 		/* Locked: what lies below the size now stays. */

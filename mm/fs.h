@@ -29,16 +29,23 @@ struct inode_operations {
 	const struct vm_operations_struct *vm_ops;
 	/*
 	 * Have a folio in the cache at @index, which is below the size; more may
-	 * come along.  Return: 0, also if somebody else was faster; or an errno.
+	 * come along.  Return: 0, also if somebody else was faster; -ENODATA: holes
+	 * are read as zeroes, and stay; or another errno.
 	 */
 	int (*add_folios)(struct inode *inode, pgoff_t index);
 	/* NULL: the size is only a number.  i_rwsem */
 	int (*setsize)(struct inode *inode, u64 size);
+	/*
+	 * i_size is set: what lies above goes from areas and cache.  NULL:
+	 * truncate_pagecache().  i_rwsem, invalidate_lock, or nobody uses it.
+	 */
+	void (*truncate)(struct inode *inode, u64 size);
 	/* @mode: FALLOC_*; NULL: cannot be.  i_rwsem */
 	int (*fallocate)(struct inode *inode, int mode, u64 offset, u64 len);
 	/* The pages are gone.  NULL: nothing else to do */
 	void (*evict)(struct inode *inode);
 	bool write_grows;	/* a write may end above the size */
+	bool no_write;		/* only areas are written to */
 };
 
 #define FALLOC_FL_KEEP_SIZE	0x01

@@ -125,7 +125,7 @@ static __always_inline long gup_lookup_pte(struct vm_area_struct *vma,
 	if (!pte_present(pte)) {
 		note_exit(pte_none(pte) ? GUP_SLOW_PTE_NONE :
 					  GUP_SLOW_PTE_ABSENT);
-		return pte_none(pte) ? no_page_table(vma, flags) : GUP_FAULT;
+		return pte_none(pte) ? no_page_table(vma, flags, address) : GUP_FAULT;
 	}
 	if (pte_protnone(pte) && !gup_can_follow_protnone(vma, flags)) {
 		note_exit(GUP_SLOW_PTE_HINT);
@@ -368,7 +368,7 @@ static long follow_page_pte(struct vm_area_struct *vma, pf_addr_t address,
 
 	if (unlikely(!ptep)) {
 		note_exit(GUP_SLOW_PTE_NO_TABLE);
-		return no_page_table(vma, flags);
+		return no_page_table(vma, flags, address);
 	}
 	do {
 		pte_t pte = ptep_get(ptep + done);
@@ -466,14 +466,14 @@ static long follow_pmd_mask(struct vm_area_struct *vma, pf_addr_t address,
 
 	if (pmd_none(entry) || !pmd_present(entry)) {
 		note_exit(GUP_SLOW_PMD_NONE);
-		return no_page_table(vma, flags);
+		return no_page_table(vma, flags, address);
 	}
 	if (likely(!pmd_leaf(entry)))
 		return follow_page_pte(vma, address, pmd, min(nr, in_table),
 				       flags, pages);
 	if (pmd_protnone(entry) && !gup_can_follow_protnone(vma, flags)) {
 		note_exit(GUP_SLOW_PMD_HINT);
-		return no_page_table(vma, flags);
+		return no_page_table(vma, flags, address);
 	}
 
 	ptl = pmd_lock(mm, pmd);
@@ -481,7 +481,7 @@ static long follow_pmd_mask(struct vm_area_struct *vma, pf_addr_t address,
 	if (unlikely(!pmd_present(entry))) {
 		spin_unlock(ptl);
 		note_exit(GUP_SLOW_PMD_GONE);
-		return no_page_table(vma, flags);
+		return no_page_table(vma, flags, address);
 	}
 	if (unlikely(!pmd_leaf(entry) || (flags & FOLL_SPLIT_PMD))) {
 		spin_unlock(ptl);
@@ -543,7 +543,7 @@ static long follow_pud_leaf(struct vm_area_struct *vma, pf_addr_t address,
 	spin_unlock(ptl);
 	if (nr > 0 && pages)
 		gup_fill_pages(vma, address, pages, page, nr);
-	return nr ? nr : no_page_table(vma, flags);
+	return nr ? nr : no_page_table(vma, flags, address);
 }
 
 static long follow_pud_mask(struct vm_area_struct *vma, pf_addr_t address,
@@ -554,12 +554,12 @@ static long follow_pud_mask(struct vm_area_struct *vma, pf_addr_t address,
 
 	if (unlikely(!pud_present(pud))) {
 		note_exit(GUP_SLOW_NO_TABLE);
-		return no_page_table(vma, flags);
+		return no_page_table(vma, flags, address);
 	}
 	if (unlikely(pud_leaf(pud)))
 		return follow_pud_leaf(vma, address, pudp, nr, flags, pages);
 	if (unlikely(pud_bad(pud)))
-		return no_page_table(vma, flags);
+		return no_page_table(vma, flags, address);
 	return follow_pmd_mask(vma, address, pudp, nr, flags, pages);
 }
 
@@ -571,7 +571,7 @@ static long follow_p4d_mask(struct vm_area_struct *vma, pf_addr_t address,
 
 	if (unlikely(!p4d_present(p4d) || p4d_bad(p4d))) {
 		note_exit(GUP_SLOW_NO_TABLE);
-		return no_page_table(vma, flags);
+		return no_page_table(vma, flags, address);
 	}
 	return follow_pud_mask(vma, address, p4dp, nr, flags, pages);
 }

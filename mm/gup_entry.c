@@ -12,6 +12,7 @@
 
 #include "host/errtext.h"
 #include "mm/fs.h"
+#include "mm/hugetlb.h"
 
 #include <inttypes.h>
 
@@ -120,17 +121,19 @@ struct vm_area_struct *gup_vma_lookup(struct mm_struct *mm, pf_addr_t address,
 	return NULL;
 }
 
-long no_page_table(struct vm_area_struct *vma, unsigned int flags)
+/* Would a fault only find zeroes, or nothing? */
+static bool holds_nothing(struct vm_area_struct *vma, pf_addr_t address)
 {
-	/*
-	 * A dump would fault in pages that hold nothing; where the page can
-	 * only be zero, it is left out instead.
-	 */
-	if ((flags & FOLL_DUMP) &&
-	    (vma_is_anonymous(vma) || is_vm_hugetlb_page(vma) ||
-	     !vma->vm_ops->fault))
-		return -EFAULT;
-	return 0;
+	if (is_vm_hugetlb_page(vma))
+		return !hugetlbfs_pagecache_present(vma, address);
+	return vma_is_anonymous(vma) || !vma->vm_ops->fault;
+}
+
+long no_page_table(struct vm_area_struct *vma, unsigned int flags,
+		   pf_addr_t address)
+{
+	/* A dump leaves them out, instead of faulting them in. */
+	return (flags & FOLL_DUMP) && holds_nothing(vma, address) ? -EFAULT : 0;
 }
 
 /* What a forced write asks of area and page, whatever the level. */

@@ -79,7 +79,8 @@ int faultin_page(struct vm_area_struct *vma, pf_addr_t address,
 		 unsigned int flags, bool unshare, int *locked);
 
 /* A missing table: 0 (fault), or -EFAULT where FOLL_DUMP would only make a hole. */
-long no_page_table(struct vm_area_struct *vma, unsigned int flags);
+long no_page_table(struct vm_area_struct *vma, unsigned int flags,
+		   pf_addr_t address);
 
 /* May a write follow a read-only entry?  Only by FOLL_FORCE, page by page. */
 bool can_follow_write_pte(pte_t pte, struct page *page,

@@ -9,7 +9,8 @@
  *   folios    [ 0        8 ) [ 8 ) [ 9 ) [ 10          14 )      4 pins
  *             ^ *offset from here
  *
- * Locks: invalidate_lock for read, then the folios of a batch, ascending.
+ * Locks: invalidate_lock for read, then the folios of a batch, ascending; for a
+ * huge page, what hugetlbfs_get_folio() takes.
  * Source: mm/gup.c:memfd_pin_folios()
  */
 #include "mm/gup_longterm.h"
@@ -17,6 +18,7 @@
 #include "host/errtext.h"
 #include "mm/filemap_grab.h"
 #include "mm/gfp.h"
+#include "mm/hugetlb.h"
 #include "mm/shmem.h"
 
 #include <inttypes.h>
@@ -68,6 +70,28 @@ static int pin_batch(struct memfd_pin *p, struct folio_grab *grab)
 	return nr < 0 ? nr : err;
 }
 
+/* A huge page is got by itself: its place in the file is locked meanwhile. */
+static int pin_hugetlb(struct memfd_pin *p)
+{
+	struct folio *folio;
+	int err = hugetlbfs_get_folio(p->mapping->host, p->next, &folio);
+
+	if (err)
+		return err == -ERANGE ? -EINVAL : -ENOMEM;
+	err = pin_folio(p, folio);
+	folio_unlock(folio);
+	folio_put(folio);
+	return err;
+}
+
+static int pin_some(struct memfd_pin *p, struct folio_grab *grab)
+{
+	if (fatal_signal_pending(current))
+		return -EINTR;
+	return mapping_hugetlb(p->mapping) ? pin_hugetlb(p) :
+					     pin_batch(p, grab);
+}
+
 /* Return: 0, or why nothing is pinned. */
 static int pin_range(struct memfd_pin *p)
 {
@@ -76,8 +100,7 @@ static int pin_range(struct memfd_pin *p)
 
 	filemap_grab_init(&grab);
 	while (!err && p->next <= p->last && p->nr < p->max)
-		err = fatal_signal_pending(current) ? -EINTR :
-						      pin_batch(p, &grab);
+		err = pin_some(p, &grab);
 	filemap_grab_end(&grab);
 	if (!err)
 		return 0;
@@ -94,7 +117,8 @@ static int check_memfd(const struct file *memfd, int64_t start, int64_t end,
 			    " in %" PRIu64 " folios", start, end, max_folios);
 	if (!memfd)
 		return fail(-EINVAL, "no file", 0, 0, 0);
-	if (!shmem_mapping(memfd->f_mapping))
+	if (!shmem_mapping(memfd->f_mapping) &&
+	    !mapping_hugetlb(memfd->f_mapping))
 		return fail(-EINVAL, "not a file of memory", 0, 0, 0);
 	if ((u64)end >= i_size_read(file_inode(memfd)))
 		return fail(-EINVAL, "byte %" PRId64 " is above the file's %"

@@ -1,22 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hugetlb: pools of 2 MiB and 1 GiB pages, and the areas that map them.
+ * hugetlb: pools of 2 MiB and 1 GiB pages, the areas that map them, and files of
+ * them.
  *
  * A private area reserves, when it is made, one page of its pool for each place;
  * a fault takes the place's reservation.  A page that is dropped and comes back
  * to the pool at once brings it back; if pins keep the page, the place goes on
  * without.  What is left of the reservations returns with the area.
  *
+ * What a shared area reserves is its file's, for whoever comes there first; what
+ * is left of it returns when the place is truncated, or with the file.
+ *
  * Leaves are PMDs (2 MiB) or PUDs (1 GiB), without a deposited table: they are
  * never split, and areas are cut at multiples of the page size only.
  *
- * Differs: reservations are a bitmap of the area as it was mapped, shared by its
- *          pieces; pools do not grow (no surplus pages).
+ * Differs: reservations of a private area are a bitmap of it as it was mapped,
+ *          shared by its pieces; pools do not grow (no surplus pages); private
+ *          anonymous areas have no file.
  * Source: mm/hugetlb.c, include/linux/hugetlb.h
  */
 #ifndef MM_HUGETLB_H
 #define MM_HUGETLB_H
 
+#include "mm/fs.h"
 #include "mm/mm.h"
 
 struct hugetlb_resv;
@@ -49,17 +55,23 @@ int __must_check hugetlb_init(struct machine *machine,
 /*
  * hugetlb_reserve() - the right to one page for each place of a new area
  *
+ * With VM_NORESERVE it gets none.
  * Return: 0; -ENOMEM if the pool has not as many that nobody has a right to.
- * Owner: the area, whose hugetlb_close() gives them back.
+ * Owner: the area, whose hugetlb_close() gives them back; if it is shared, its
+ * file.
  */
 int __must_check hugetlb_reserve(struct vm_area_struct *vma, struct hstate *h);
-/* hugetlb_reserved() - how many places of the area still have the right */
+/* hugetlb_reserved() - how many places of a private area still have the right */
 unsigned long hugetlb_reserved(const struct vm_area_struct *vma);
 /* hugetlb_share() - @upper was cut from @vma */
 void hugetlb_share(struct vm_area_struct *upper, struct vm_area_struct *vma);
 /* hugetlb_drop_share() - another area took over the reservations of @vma */
 void hugetlb_drop_share(struct vm_area_struct *vma);
-/* hugetlb_close() - the area is going; its pages are unmapped already */
+/*
+ * hugetlb_close() - the area is going; its pages are unmapped already
+ *
+ * Context: nothing finds the area any more.
+ */
 void hugetlb_close(struct vm_area_struct *vma);
 
 /* hugetlb_aligned() - may a huge page of the area begin at @address? */
@@ -114,5 +126,48 @@ bool __must_check isolate_hugetlb(struct folio *folio, struct list_head *list);
 void folio_putback_hugetlb(struct folio *folio);
 
 extern const struct vm_operations_struct hugetlb_vm_ops;
+
+/* ---- files (hugetlbfs.c) ---------------------------------------------- */
+
+/*
+ * hugetlb_file_setup() - a file of @size bytes of zeroes, no page yet
+ * @seals: it may be sealed
+ *
+ * Return: 0; -EINVAL, @size is not whole huge pages, or above 2^63 - 1; -ENOMEM.
+ * Owner: the caller, who calls fput().
+ * Source: fs/hugetlbfs/inode.c:hugetlb_file_setup()
+ */
+int __must_check hugetlb_file_setup(struct hstate *h, u64 size, bool seals,
+				    struct file **file);
+
+/* hugetlbfs_hstate() - the pool of a hugetlb file's pages */
+struct hstate *hugetlbfs_hstate(struct inode *inode);
+
+/* hstate_file() - the same; NULL if it is of another kind */
+static inline struct hstate *hstate_file(const struct file *file)
+{
+	return mapping_hugetlb(file->f_mapping) ?
+	       hugetlbfs_hstate(file_inode(file)) : NULL;
+}
+
+/*
+ * hugetlbfs_get_folio() - the page at @index, which is added if it is missing
+ * @folio: locked, with a reference
+ *
+ * Return: 0; -ERANGE, it lies above the size; -ENOSPC, the pool is empty, or all
+ * is promised to others; -ENOMEM.
+ */
+int __must_check hugetlbfs_get_folio(struct inode *inode, pgoff_t index,
+				     struct folio **folio);
+
+/*
+ * hugetlbfs_pagecache_present() - has the file of the area a page for @address?
+ *
+ * Source: mm/hugetlb.c:hugetlbfs_pagecache_present()
+ */
+bool hugetlbfs_pagecache_present(struct vm_area_struct *vma, pf_addr_t address);
+
+/* hugetlbfs_reserved() - pages that the pool keeps for the file; all is quiet */
+unsigned long hugetlbfs_reserved(struct inode *inode);
 
 #endif

@@ -4,12 +4,14 @@
  *
  * 1. AnonExclusive of the head page speaks for the whole page; a page that is
  *    shared is exclusive nowhere, and writable nowhere.
- * 2. The last mapping reuses the page, whoever else has references.
+ * 2. The last mapping reuses the page, whoever else has references.  A file's
+ *    page is copied by a private area that writes to it, always.
  * 3. Who has reserved the place gets a page to write to even if the pool is
  *    empty: its relatives lose theirs, and get a bus error at the next touch.
  *
- * Locks: the place's lock for faults, the anon_vma's lock for fork and for
- * taking pages away; page-table lock inside.
+ * Locks: the place's lock for faults, the locks of the area's trees for fork, the
+ * anon_vma's for taking pages away; page-table lock inside.  Truncation holds none
+ * but the last two, so an entry is looked at again.
  * Source: mm/hugetlb.c
  */
 #include "mm/hugetlb_internal.h"
@@ -35,17 +37,22 @@ static bool copy_huge(struct folio *to, struct folio *from)
 }
 
 static vm_fault_t hugetlb_reuse(struct vm_area_struct *vma, pmd_t *leaf,
-				pf_addr_t address, bool unshare)
+				struct folio *folio, pf_addr_t address,
+				bool unshare)
 {
 	spinlock_t *ptl = hugetlb_leaf_lock(leaf);
 	pmd_t entry = pmdp_get(leaf);
 
-	SetPageAnonExclusive(pmd_page(entry));
+	if (unlikely(!hugetlb_maps(leaf, folio)))
+		goto out_unlock;
+	if (folio_test_anon(folio))
+		SetPageAnonExclusive(&folio->page);
 	if (!unshare) {
 		entry = pmd_mkdirty(pmd_mkyoung(pmd_clear_uffd_wp(entry)));
 		set_pmd_at(vma->vm_mm, address, leaf,
 			   maybe_pmd_mkwrite(entry, vma));
 	}
+out_unlock:
 	spin_unlock(ptl);
 	return 0;
 }
@@ -84,7 +91,20 @@ static void unmap_ref_private(struct vm_area_struct *vma, struct folio *folio)
 	anon_vma_unlock_write(anon_vma);
 }
 
-/* The place's lock keeps @old mapped here. */
+/* The pool has no page for a copy: only the last mapping goes on. */
+static vm_fault_t hugetlb_no_copy(struct vm_area_struct *vma, pmd_t *leaf,
+				  struct folio *old, pf_addr_t address,
+				  bool unshare)
+{
+	/* A page of the file's is nobody's to be taken away. */
+	if (!folio_test_anon(old))
+		return VM_FAULT_SIGBUS;
+	if (vma->resv)
+		unmap_ref_private(vma, old);
+	return folio_mapcount(old) > 1 ? VM_FAULT_SIGBUS :
+	       hugetlb_reuse(vma, leaf, old, address, unshare);
+}
+
 static vm_fault_t hugetlb_copy(struct vm_area_struct *vma, pmd_t *leaf,
 			       struct folio *old, pf_addr_t address,
 			       bool unshare)
@@ -93,18 +113,19 @@ static vm_fault_t hugetlb_copy(struct vm_area_struct *vma, pmd_t *leaf,
 	spinlock_t *ptl;
 	pmd_t entry;
 
-	if (!new) {
-		if (vma->resv)
-			unmap_ref_private(vma, old);
-		return folio_mapcount(old) > 1 ? VM_FAULT_SIGBUS :
-		       hugetlb_reuse(vma, leaf, address, unshare);
-	}
+	if (!new)
+		return hugetlb_no_copy(vma, leaf, old, address, unshare);
 	if (!copy_huge(new, old)) {
 		folio_put(new);
 		return VM_FAULT_HWPOISON;
 	}
 	anon_vma_prepare(vma);
 	ptl = hugetlb_leaf_lock(leaf);
+	if (unlikely(!hugetlb_maps(leaf, old))) {
+		spin_unlock(ptl);
+		hugetlb_put_own(vma, address, new);
+		return 0;
+	}
 	hugetlb_add_new_anon_rmap(new, vma, address);
 	entry = hugetlb_new_leaf(vma, new, !unshare);
 	if (unshare && pmd_uffd_wp(pmdp_get(leaf)))
@@ -116,6 +137,27 @@ static vm_fault_t hugetlb_copy(struct vm_area_struct *vma, pmd_t *leaf,
 	return 0;
 }
 
+/* Truncation may be faster: NULL. */
+static struct folio *get_leaf_folio(pmd_t *leaf)
+{
+	spinlock_t *ptl = hugetlb_leaf_lock(leaf);
+	pmd_t entry = pmdp_get(leaf);
+	struct folio *folio = NULL;
+
+	if (pmd_leaf(entry)) {
+		folio = page_folio(pmd_page(entry));
+		folio_get(folio);
+	}
+	spin_unlock(ptl);
+	return folio;
+}
+
+static bool may_reuse(struct folio *folio)
+{
+	return folio_test_anon(folio) && (PageAnonExclusive(&folio->page) ||
+					  folio_mapcount(folio) == 1);
+}
+
 /*
  * Write or unshare fault on a read-only leaf.  Who else has a reference is not
  * asked: the last mapping reuses the page.  Who maps it changes under the
@@ -124,11 +166,17 @@ static vm_fault_t hugetlb_copy(struct vm_area_struct *vma, pmd_t *leaf,
 vm_fault_t hugetlb_wp(struct vm_area_struct *vma, pmd_t *leaf,
 		      pf_addr_t address, bool unshare)
 {
-	struct folio *folio = page_folio(pmd_page(pmdp_get(leaf)));
+	struct folio *folio = get_leaf_folio(leaf);
+	vm_fault_t ret;
 
-	if (PageAnonExclusive(&folio->page) || folio_mapcount(folio) == 1)
-		return hugetlb_reuse(vma, leaf, address, unshare);
-	return hugetlb_copy(vma, leaf, folio, address, unshare);
+	if (!folio)
+		return 0;
+	if ((vma->vm_flags & VM_MAYSHARE) || may_reuse(folio))
+		ret = hugetlb_reuse(vma, leaf, folio, address, unshare);
+	else
+		ret = hugetlb_copy(vma, leaf, folio, address, unshare);
+	folio_put(folio);
+	return ret;
 }
 
 /* ---- fork -------------------------------------------------------------- */
@@ -168,10 +216,14 @@ static bool share_leaf(struct vm_area_struct *dst_vma, pmd_t *dst,
 	spin_lock_nested(src_ptl, SUBCLASS_NESTED);
 	entry = pmdp_get(src);
 	folio = page_folio(pmd_page(entry));
-	shared = !hugetlb_try_dup_anon_rmap(folio, src_vma);
+	shared = !folio_test_anon(folio) ||
+		 !hugetlb_try_dup_anon_rmap(folio, src_vma);
+	if (!folio_test_anon(folio))
+		hugetlb_add_file_rmap(folio);
 	if (shared) {
 		folio_get(folio);
-		entry = pmd_wrprotect(entry);
+		if (is_cow_mapping(src_vma->vm_flags))
+			entry = pmd_wrprotect(entry);
 		set_pmd_at(src_vma->vm_mm, address, src, entry);
 		if (!userfaultfd_wp(dst_vma))
 			entry = pmd_clear_uffd_wp(entry);
@@ -199,7 +251,8 @@ int copy_hugetlb_page_range(struct vm_area_struct *dst_vma,
 			return -ENOMEM;
 		/*
 		 * Nobody else can change the entry between the two: faults of
-		 * the parent wait for mmap_lock, relatives for the anon_vma's.
+		 * the parent wait for mmap_lock, relatives for the anon_vma's,
+		 * truncation for the file's.
 		 */
 		if (!share_leaf(dst_vma, dst, src_vma, src, at))
 			err = copy_leaf_page(dst_vma, dst,

@@ -39,7 +39,10 @@ static void free_inode(struct rcu_head *head)
 
 void inode_discard(struct inode *inode)
 {
-	truncate_inode_pages_final(&inode->i_data);
+	if (inode->i_op->truncate)
+		inode->i_op->truncate(inode, 0);
+	else
+		truncate_inode_pages_final(&inode->i_data);
 	if (inode->i_op->evict)
 		inode->i_op->evict(inode);
 	mapping_destroy(&inode->i_data);
@@ -127,7 +130,9 @@ static int set_size(struct inode *inode, u64 size)
 		err = inode->i_op->setsize(inode, size);
 	if (!err) {
 		i_size_write(inode, size);
-		if (size < old)
+		if (size < old && inode->i_op->truncate)
+			inode->i_op->truncate(inode, size);
+		else if (size < old)
 			truncate_pagecache(inode, size);
 	}
 	up_write(&inode->i_data.invalidate_lock);
@@ -273,7 +278,8 @@ int file_add_seals(struct file *file, unsigned int seals)
 		return fail(-EPERM, "the file is not open for writing", 0, 0, 0);
 	if (seals & ~known)
 		return fail(-EINVAL, "seals %#" PRIx64, seals, 0, 0);
-	if (!shmem_mapping(file->f_mapping))
+	if (!shmem_mapping(file->f_mapping) &&
+	    !mapping_hugetlb(file->f_mapping))
 		return fail(-EINVAL, "only files of memory have seals", 0, 0, 0);
 	down_write(&inode->i_rwsem);
 	err = add_seals(inode, seals);

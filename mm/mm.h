@@ -213,10 +213,11 @@ struct mmap_request {
 	bool fixed, noreplace;	/* noreplace: fixed, and -EEXIST if taken */
 	bool populate;		/* fault all in, best effort */
 	bool locked;
-	struct hstate *hugetlb;	/* the pool, or NULL */
+	struct hstate *hugetlb;	/* the pool, or NULL; @file says its own */
 	struct file *file;	/* what to map, or NULL: anonymous memory */
 	pgoff_t pgoff;		/* from there */
 	bool shared;
+	bool noreserve;		/* hugetlb: the pool promises nothing */
 };
 
 int __must_check do_mmap(struct mm_struct *mm, const struct mmap_request *req,

@@ -204,6 +204,7 @@ static vm_flags_t forbidden_flags(const struct mmap_request *req)
 static vm_flags_t request_flags(const struct mmap_request *req)
 {
 	return (file_flags(req) | (req->hugetlb ? VM_HUGETLB | VM_DONTEXPAND : 0) |
+	       (req->hugetlb && req->noreserve ? VM_NORESERVE : 0) |
 	       (req->read ? VM_READ : 0) | (req->write ? VM_WRITE : 0) |
 	       (req->exec ? VM_EXEC : 0) |
 	       /* Pages of a pool never go away: locking them says nothing. */
@@ -223,6 +224,9 @@ static int check_file(const struct mmap_request *req, u64 length)
 	    req->pgoff + (length >> PAGE_SHIFT) > (pgoff_t)1 << 51)
 		return fail(-EOVERFLOW, "page %" PRIu64 " + %" PRIu64 " bytes "
 			    "is above the largest file", req->pgoff, length, 0);
+	if (req->hugetlb && !IS_ALIGNED(req->pgoff, 1UL << req->hugetlb->order))
+		return fail(-EINVAL, "page %" PRIu64 " of the file is inside a "
+			    "huge page", req->pgoff, 0, 0);
 	if (!(file->f_mode & FMODE_READ) ||
 	    (req->shared && req->write && !(file->f_mode & FMODE_WRITE)))
 		return fail(-EACCES, "the file is not open for what the area "
@@ -238,12 +242,14 @@ static int area_set_file(const struct mmap_request *req,
 			 struct vm_area_struct *vma)
 {
 	struct file *file = req->file ? get_file(req->file) : NULL;
+	const u64 bytes = vma->vm_end - vma->vm_start;
 	bool counted;
 	int err = 0;
 
-	if (!file && req->shared && !req->hugetlb)
-		err = shmem_file_setup(vma->vm_mm->machine,
-				       vma->vm_end - vma->vm_start, 0,
+	if (!file && req->shared)
+		err = req->hugetlb ?
+		      hugetlb_file_setup(req->hugetlb, bytes, false, &file) :
+		      shmem_file_setup(vma->vm_mm->machine, bytes, 0,
 				       SHMEM_NO_SEALS, &file);
 	if (err || !file)
 		return err;
@@ -317,8 +323,8 @@ static int map_region(struct mm_struct *mm, const struct mmap_request *req,
 	return 0;
 }
 
-int do_mmap(struct mm_struct *mm, const struct mmap_request *req,
-	    pf_addr_t *address)
+static int mmap_kind(struct mm_struct *mm, const struct mmap_request *req,
+		     pf_addr_t *address)
 {
 	u64 length = ALIGN(req->length, place_align(req));
 	pf_addr_t place;
@@ -343,6 +349,17 @@ int do_mmap(struct mm_struct *mm, const struct mmap_request *req,
 		(void)mm_populate(mm, place, length, true);
 	*address = place;
 	return 0;
+}
+
+int do_mmap(struct mm_struct *mm, const struct mmap_request *req,
+	    pf_addr_t *address)
+{
+	struct mmap_request of_file = *req;
+
+	if (!req->file)
+		return mmap_kind(mm, req, address);
+	of_file.hugetlb = hstate_file(req->file);
+	return mmap_kind(mm, &of_file, address);
 }
 
 /* Cut the areas that reach over the ends of [start, end). */
@@ -395,11 +412,11 @@ int unmap_region(struct mm_struct *mm, pf_addr_t start, pf_addr_t end)
 		next = vma_next(vma);
 		zap_page_range(vma, vma->vm_start, vma->vm_end);
 		wake_userfault(vma, vma->vm_start, vma->vm_end);
-		hugetlb_close(vma);
 		ceiling = vma->vm_end;
 		/* Before the tables go, which walks from folios still use. */
 		unlink_anon_vmas(vma);
 		unlink_file_vma(vma);
+		hugetlb_close(vma);
 		vma_unlink(mm, vma);
 		vm_area_free(vma);
 		vma = next;

@@ -281,9 +281,11 @@ static void walk_areas(struct interval_tree *areas, struct folio *folio,
 void rmap_walk_locked(struct folio *folio, struct rmap_walk_control *rwc)
 {
 	struct anon_vma *anon_vma = folio_anon_vma(folio);
+	struct address_space *mapping = folio_mapping(folio);
 
-	VM_BUG_ON(!rwsem_is_locked(&anon_vma->rwsem));
-	walk_areas(&anon_vma->areas, folio, rwc);
+	VM_BUG_ON(!rwsem_is_locked(anon_vma ? &anon_vma->rwsem :
+					      &mapping->i_mmap_rwsem));
+	walk_areas(anon_vma ? &anon_vma->areas : &mapping->i_mmap, folio, rwc);
 }
 
 static void rmap_walk_anon(struct folio *folio, struct rmap_walk_control *rwc)

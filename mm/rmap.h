@@ -167,7 +167,11 @@ struct rmap_walk_control {
  * Source: mm/rmap.c:rmap_walk()
  */
 void rmap_walk(struct folio *folio, struct rmap_walk_control *rwc);
-/* rmap_walk_locked() - the same with the lock held by the caller */
+/*
+ * rmap_walk_locked() - the same with the tree's lock held by the caller
+ *
+ * The only way for a hugetlb file, whose lock comes before the folio's.
+ */
 void rmap_walk_locked(struct folio *folio, struct rmap_walk_control *rwc);
 
 /* One entry after the other that maps pages of a folio in one area. */
@@ -284,6 +288,12 @@ static inline void hugetlb_add_new_anon_rmap(struct folio *folio,
 	__folio_set_anon(folio, vma, address);
 	SetPageAnonExclusive(&folio->page);
 	atomic_set(&folio->_mapcount, 1);
+}
+
+/* hugetlb_add_file_rmap() - one more leaf maps a file's page of a pool */
+static inline void hugetlb_add_file_rmap(struct folio *folio)
+{
+	atomic_inc(&folio->_mapcount);
 }
 
 /* folio_remove_rmap() - @nr_entries entries, @nr_pages pages, are gone */

@@ -268,9 +268,9 @@ static bool can_merge(struct vm_area_struct *low, struct vm_area_struct *high)
 static void absorb(struct vm_area_struct *low, struct vm_area_struct *high)
 {
 	low->vm_flags |= high->vm_flags;
+	vma_rmap_lock(low);
 	/* The lower one goes on with the reservations of both. */
 	hugetlb_drop_share(high);
-	vma_rmap_lock(low);
 	vma_set_range(low, low->vm_start, high->vm_end, low->vm_pgoff);
 	anon_vma_clone(low, high);
 	__unlink_anon_vmas(high);

@@ -140,6 +140,75 @@ def fast_rows():
 
 
 @test
+def populate_rows():
+    found, tables = rows("-m", "8", "-r", "1", suite="populate")
+    batches = [("batch", n) for n in (8, 16, 31, 64, 128, 512)]
+    parts = {"index": [("one", 1)] + batches + [("limit", 0)],
+             "query": [("query-one", 1), ("query-batch", 31), ("limit", 0)],
+             "index-half": [("one", 1), ("batch", 64), ("limit", 0)],
+             "copy": [("one", 1), ("batch", 64), ("limit", 0)],
+             "copy-half": [("one", 1), ("batch", 64), ("limit", 0)],
+             "copy-cold": [("one", 1), ("batch", 64), ("limit", 0)]}
+    names = [(r["frames"], r["shape"], r["part"], r["algo"],
+              r["pages_per_call"] * 4096 // r["folio_bytes"]) for r in found]
+    assert names == [(f, s, p, a, n) for f in ("ordered", "shuffled")
+                     for s in ("4K", "64K", "2M") for p in parts
+                     if (f == "ordered" or p in ("index", "query", "copy"))
+                     and (s == "4K" or p != "copy-half")
+                     for a, n in parts[p]
+                     if f == "ordered" or a != "batch" or n == 64], names
+    for row in found:
+        assert row["schema"] == 1 and row["suite"] == "populate"
+        assert row["source"] == "engine" and row["bytes"] == 8 << 20
+        assert row["copy"] == row["part"].startswith("copy")
+        figure = row["ns_per_page"]
+        assert 0 < figure["min"] <= figure["median"] <= figure["max"]
+        assert row["limit_ratio"] > 0 and row["gib_per_s"] > 0
+        assert "get_ns_per_page" not in row and "put_limit_ratio" not in row
+    assert "published for Linux" in tables and "10.3%" in tables
+    assert "target >= 3" in tables
+
+
+@test
+def populate_events():
+    found, _ = rows("-m", "8", "-r", "1", "--frames", "ordered", "--folio",
+                    "4K,2M", suite="populate")
+    events = {(r["shape"], r["part"], r["algo"],
+               r["pages_per_call"] * 4096 // r["folio_bytes"]):
+              r["events"]["get"] for r in found if "events" in r}
+
+    def near(value, right):
+        assert abs(value - right) < 0.001, (value, right)
+
+    # a leaf of the index is 64 pages; every node costs one try more
+    near(events["4K", "index", "batch", 64]["xa_lock"], 1 / 64)
+    near(events["4K", "index", "batch", 512]["xa_lock"], 1 / 64)
+    near(events["4K", "index", "batch", 16]["xa_lock"], 1 / 16)
+    assert 1 <= events["4K", "index", "one", 1]["xa_lock"] < 1.02
+    assert events["4K", "index", "one", 1]["xa_descents"] > 2
+    assert events["4K", "index", "batch", 64]["xa_descents"] < 0.05
+    # the reference that is put, and the count of the file's pages
+    near(events["4K", "index", "batch", 64]["atomics"], 1 + 1 / 64)
+    near(events["4K", "query", "query-one", 1]["xa_descents"], 1)
+    near(events["4K", "query", "query-batch", 31]["atomics"], 2)
+    near(events["2M", "index", "batch", 64]["xa_lock"], 1 / 512)
+
+
+@test
+def populate_options():
+    found, _ = rows("-m", "16", "-r", "1", "-j", "2", "--frames", "shuffled",
+                    "--folio", "4K,1G", "-n", "32", suite="populate")
+    assert {r["threads"] for r in found} == {2}
+    assert {r["shape"] for r in found} == {"4K"}
+    assert {r["pages_per_call"] for r in found if r["algo"] == "batch"} == {32}
+    found, _ = rows("-m", "4", "-r", "1", "--algo", "query-batch",
+                    suite="populate")
+    assert {r["algo"] for r in found} == {"query-batch", "limit"}
+    assert {r["part"] for r in found} == {"query"}
+    wrong(2, "populate takes no", "bench", "populate", "--layout", SAMPLE)
+
+
+@test
 def fast_with_cma_pages():
     found, tables = rows("-m", "64", "-r", "1", "--frames", "ordered",
                          "--folio", "4K", "-n", "32", suite="fast")

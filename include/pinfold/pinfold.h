@@ -156,6 +156,7 @@ enum {
 	PINFOLD_MAP_FIXED_NOREPLACE = 0x100000,
 	PINFOLD_MAP_POPULATE = 0x8000,	/* fault in, best effort */
 	PINFOLD_MAP_LOCKED = 0x2000,
+	PINFOLD_MAP_NORESERVE = 0x4000,	/* a huge page may be missing when touched */
 	PINFOLD_MAP_HUGETLB = 0x40000,	/* 2 MiB pages of the pool */
 	PINFOLD_MAP_HUGE_2MB = 21 << 26, /* the same, said; with MAP_HUGETLB */
 	PINFOLD_MAP_HUGE_1GB = 30 << 26, /* 1 GiB pages; with MAP_HUGETLB */
@@ -185,7 +186,8 @@ PINFOLD_API PINFOLD_MUST_CHECK int pf_mmap(struct pf_mm *mm, pf_addr_t hint,
  * A page above the file's size is -EFAULT to whoever touches it.  A store to a
  * private area makes a copy of the page; to a shared one, makes it dirty.
  * Return: as pf_mmap(); also -EACCES (the file is not open for that), -EPERM (a
- * seal), -EOVERFLOW (@offset + @length).
+ * seal), -EOVERFLOW (@offset + @length).  Of a hugetlb file @offset is a multiple
+ * of its page size, and @length is rounded up to it.
  */
 PINFOLD_API PINFOLD_MUST_CHECK int
 pf_mmap_file(struct pf_mm *mm, pf_addr_t hint, uint64_t length, int prot,
@@ -293,6 +295,22 @@ pf_shmem_create(struct pf_machine *machine, uint64_t size,
 		struct pf_file **file);
 
 /*
+ * pf_hugetlb_create() - a file of zeroes in huge pages (memfd with MFD_HUGETLB)
+ * @page_bytes: 2 MiB or 1 GiB
+ * @size: bytes, whole huge pages; pf_file_truncate() wants those, too
+ *
+ * No page is taken or promised yet.  Mapping a shared area promises a page for
+ * each place of it (but for PINFOLD_MAP_NORESERVE), for good, to whoever touches
+ * it; a private area is promised its copies.  An area for writing makes the file
+ * as large as it reaches.  Bytes are read by areas or pf_file_read(), written by
+ * areas only.
+ * Return: 0; -EINVAL, -ENOMEM.  Owner: the caller, who calls pf_file_close().
+ */
+PINFOLD_API PINFOLD_MUST_CHECK int
+pf_hugetlb_create(struct pf_machine *machine, uint64_t page_bytes,
+		  uint64_t size, struct pf_file **file);
+
+/*
  * pf_file_close() - the handle is not used any more; NULL allowed
  *
  * With the last area that maps it the file's pages go as well; those got or
@@ -308,8 +326,8 @@ PINFOLD_API uint64_t pf_file_size(struct pf_file *file);
  *
  * Above it nothing is mapped any more, private copies included.  A host's file
  * follows.
- * Return: 0; -EBADF (not open for writing), -EPERM (a seal), -EFBIG, or the
- * host's errno.
+ * Return: 0; -EBADF (not open for writing), -EPERM (a seal), -EFBIG, -EINVAL (not
+ * whole huge pages, of a hugetlb file), or the host's errno.
  */
 PINFOLD_API PINFOLD_MUST_CHECK int pf_file_truncate(struct pf_file *file,
 						    uint64_t size);
@@ -324,9 +342,11 @@ enum {
  * @mode: 0, or PINFOLD_FALLOC_*
  *
  * In a hole bytes are zero and nothing is mapped but private copies; a page at
- * its edge stays, zeroed in part.
+ * its edge stays, zeroed in part.  Where pages are huge, a hole inside one only
+ * zeroes.
  * Return: 0; -EINVAL, -EOPNOTSUPP (@mode), -EBADF (not open for writing), -EFBIG,
  * -EPERM (a seal), -ENOMEM, -EINTR, or the host's errno.  On failure no page has
+ * come.  Of a hugetlb file: -ENOSPC, the pool has no more, and what it had has
  * come.
  */
 PINFOLD_API PINFOLD_MUST_CHECK int
@@ -337,7 +357,8 @@ pf_file_allocate(struct pf_file *file, int mode, int64_t offset,
  * pf_file_read(), pf_file_write() - bytes of the file, whoever maps it
  *
  * Return: bytes, short at the end of the file; -EBADF, -EPERM (a seal), -EIO and
- * other errnos of the host, -ENOMEM, -EINTR, -EINVAL (a position below 0), -EFBIG
+ * other errnos of the host, -ENOMEM, -EINTR, -EINVAL (a position below 0; writing
+ * a hugetlb file), -EFBIG
  * (a host's file does not grow by being written), -EOPNOTSUPP on a metadata-only
  * machine.
  */
