@@ -42,9 +42,6 @@ struct gmem_fill {
 	pgoff_t small_until;		/* single pages up to there */
 	unsigned int nr;
 	struct folio *folios[FILEMAP_PUBLISH_MAX];	/* for pos ... */
-	/* Single frames to come, from frame on; their counts are 0. */
-	unsigned int frame, nr_frames;
-	struct folio *frames[FILEMAP_PUBLISH_MAX];
 	struct filemap_publish publish;
 };
 
