@@ -219,6 +219,5 @@ int plan_make(struct restore *r)
 		plan->data_bytes += data_in(&image, slot);
 		plan->guest_bytes = slot->guest_offset + slot->size;
 	}
-	image_close(&image);
 	return err;
 }

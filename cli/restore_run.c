@@ -11,7 +11,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <jansson.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -385,23 +384,6 @@ static int write_json(const struct restore *r)
 
 /* ---- all of it ------------------------------------------------------- */
 
-static const char *bus_message;
-
-/* Reading a mapped file that somebody has truncated: say so, and go. */
-static void on_sigbus(int signal)
-{
-	(void)signal;
-	(void)!write(STDERR_FILENO, bus_message, strlen(bus_message));
-	_exit(EXIT_FAILED);
-}
-
-static void catch_sigbus(void)
-{
-	bus_message = "pinfold restore: the snapshot was truncated while it was "
-		      "read\n";
-	signal(SIGBUS, on_sigbus);
-}
-
 static int say_failure(const struct job *job)
 {
 	if (job->err == -EILSEQ)
@@ -482,7 +464,6 @@ int restore_run(struct restore *r)
 
 	if (err)
 		return err;
-	catch_sigbus();
 	if (pf_guest_memfd_create(machine, r->plan.guest_bytes, r->order ?
 				  PINFOLD_GUEST_MEMFD_FOLIOS(r->order) : 0,
 				  &gmem)) {

@@ -2,21 +2,10 @@
 #define _GNU_SOURCE
 #include "host/image.h"
 
-#include "host/stream_copy.h"
-
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#define WINDOW		(2ul << 20)	/* taken into the page tables at once */
-#define SHORT_RUN	(64ul << 10)	/* read: mapping costs more */
-
-#ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ 22
-#endif
 
 int image_open(struct image *image, int fd)
 {
@@ -30,89 +19,6 @@ int image_open(struct image *image, int fd)
 		return -ESPIPE;
 	*image = (struct image){ .fd = fd, .size = (u64)st.st_size };
 	return 0;
-}
-
-static void unmap(struct image *image)
-{
-	if (image->map)
-		munmap((void *)image->map, image->map_end - image->map_start);
-	image->map = NULL;
-	image->map_end = image->map_start = image->run_end = 0;
-}
-
-void image_close(struct image *image)
-{
-	unmap(image);
-}
-
-void image_map(struct image *image, u64 start, u64 end)
-{
-	void *map;
-
-	unmap(image);
-	end = min(end, image->size);
-	if (start >= end)
-		return;
-	map = mmap(NULL, end - start, PROT_READ, MAP_SHARED, image->fd,
-		   (off_t)start);
-	if (map == MAP_FAILED)
-		return;
-	image->map = map;
-	image->map_start = start;
-	image->map_end = end;
-}
-
-void image_run(struct image *image, u64 start, u64 end)
-{
-	image->ready_end = start;
-	image->run_end = end - start < SHORT_RUN ? start : end;
-}
-
-/*
- * Let the mapped bytes before @end be there; an error shows here, and not as a
- * signal.  Only those of the run: a hole would be given memory.
- */
-static bool make_ready(struct image *image, u64 end)
-{
-	while (image->ready_end < end) {
-		u64 bytes = min(image->run_end - image->ready_end, WINDOW);
-
-		if (madvise((char *)image->map +
-			    (image->ready_end - image->map_start), bytes,
-			    MADV_POPULATE_READ))
-			return false;
-		image->ready_end += bytes;
-	}
-	return true;
-}
-
-static int read_plainly(const struct image *image, char *to, u64 offset,
-			size_t bytes)
-{
-	size_t done = 0;
-
-	while (done < bytes) {
-		ssize_t got = pread(image->fd, to + done, bytes - done,
-				    (off_t)(offset + done));
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return got ? -errno : -ENODATA;
-		done += (size_t)got;
-	}
-	return 0;
-}
-
-int image_read(struct image *image, void *to, u64 offset, size_t bytes)
-{
-	if (image->map && offset + bytes <= image->run_end &&
-	    make_ready(image, offset + bytes)) {
-		stream_copy_unfenced(to, image->map +
-				     (offset - image->map_start), bytes);
-		return 0;
-	}
-	return read_plainly(image, to, offset, bytes);
 }
 
 u64 image_next_data(const struct image *image, u64 offset, u64 end)
@@ -134,6 +40,38 @@ u64 image_next_hole(const struct image *image, u64 offset, u64 end)
 	return found >= 0 ? min((u64)found, end) : end;
 }
 
+/* @bytes of @iov are done. */
+static void advance(struct iovec **iov, unsigned int *nr, size_t bytes)
+{
+	while (*nr && bytes >= (*iov)->iov_len) {
+		bytes -= (*iov)->iov_len;
+		++*iov;
+		--*nr;
+	}
+	if (bytes) {
+		(*iov)->iov_base = (char *)(*iov)->iov_base + bytes;
+		(*iov)->iov_len -= bytes;
+	}
+}
+
+int image_read(struct image *image, struct iovec *iov, unsigned int nr,
+	       u64 offset, u64 *done)
+{
+	*done = 0;
+	while (nr) {
+		ssize_t got = preadv(image->fd, iov, (int)nr,
+				     (off_t)(offset + *done));
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return got ? -errno : -ENODATA;
+		*done += (u64)got;
+		advance(&iov, &nr, (size_t)got);
+	}
+	return 0;
+}
+
 int image_write(struct image *image, struct iovec *iov, unsigned int nr,
 		u64 offset, u64 *done)
 {
@@ -147,15 +85,7 @@ int image_write(struct image *image, struct iovec *iov, unsigned int nr,
 		if (put <= 0)
 			return put ? -errno : -EIO;
 		*done += (u64)put;
-		while (nr && (size_t)put >= iov->iov_len) {
-			put -= (ssize_t)iov->iov_len;
-			iov++;
-			nr--;
-		}
-		if (put) {
-			iov->iov_base = (char *)iov->iov_base + put;
-			iov->iov_len -= (size_t)put;
-		}
+		advance(&iov, &nr, (size_t)put);
 	}
 	image->size = max(image->size, offset + *done);
 	return 0;

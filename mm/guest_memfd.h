@@ -172,8 +172,6 @@ int64_t __must_check guest_memfd_populate(struct guest_memfd *gmem, u64 offset,
  * want of memory.  If none: -ENODATA (the file has ended), -EIO and what else
  * reading gives, -EHWPOISON, -EINTR, -ENOMEM; -EINVAL, -EISDIR, -ESPIPE (no
  * regular file), -EOPNOTSUPP (a metadata-only machine).
- * Limit: the file is mapped.  If somebody truncates it meanwhile the process
- *        gets SIGBUS.
  */
 int64_t __must_check guest_memfd_restore(struct guest_memfd *gmem, int fd,
 				     u64 file_offset, u64 offset, u64 len);

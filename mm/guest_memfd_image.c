@@ -44,13 +44,23 @@ struct image_fill {
 	u64 shift;			/* of the file's offsets against ours */
 };
 
-static int copy_image(struct gmem_fill *fill, void *to, u64 offset,
-		      size_t bytes)
+static u64 copy_image(struct gmem_fill *fill, int *err)
 {
 	struct image_fill *f = container_of(fill, struct image_fill, fill);
-	int err = image_read(&f->image, to, offset + f->shift, bytes);
+	const u64 from = ((u64)fill->pos << PAGE_SHIFT) + f->shift;
+	struct iovec iov[FILEMAP_PUBLISH_MAX];
+	u64 done;
 
-	return err ? fail_file(err, offset + f->shift) : 0;
+	for (unsigned int i = 0; i < fill->nr; i++)
+		iov[i] = (struct iovec){
+			.iov_base = page_address(&fill->folios[i]->page),
+			.iov_len = (size_t)folio_nr_pages(fill->folios[i]) <<
+				   PAGE_SHIFT,
+		};
+	*err = image_read(&f->image, iov, fill->nr, from, &done);
+	if (*err)
+		fail_file(*err, from + done);
+	return done;
 }
 
 /* Pages [@start, @end) that are prepared become zero; none is added. */
@@ -104,7 +114,6 @@ static int restore_range(struct image_fill *f, pgoff_t start, pgoff_t end)
 				    f->fill.pos, 0, 0);
 		zero_prepared(gmem, f->fill.pos, data_page);
 		f->fill.pos = data_page;
-		image_run(&f->image, data, hole);
 		err = gmem_fill_range(&f->fill, data_page, hole_page);
 	}
 	return err;
@@ -125,14 +134,12 @@ int64_t guest_memfd_restore(struct guest_memfd *gmem, int fd, u64 file_offset,
 			    (u64)fd, 0, 0);
 	there = f.image.size > file_offset ?
 		min(len, ALIGN_DOWN(f.image.size - file_offset, PAGE_SIZE)) : 0;
-	image_map(&f.image, file_offset, file_offset + there);
 	gmem_fill_init(&f.fill, gmem);
 	f.fill.copy = copy_image;
 	f.fill.overwrite = true;
 	err = restore_range(&f, offset >> PAGE_SHIFT,
 			    (offset + there) >> PAGE_SHIFT);
 	gmem_fill_end(&f.fill);
-	image_close(&f.image);
 	if (!err && there < len)
 		err = fail_file(-ENODATA, file_offset + len);
 	done = ((u64)f.fill.pos << PAGE_SHIFT) - offset;
@@ -258,7 +265,6 @@ int64_t guest_memfd_save(struct guest_memfd *gmem, int fd, u64 file_offset,
 	folio_batch_init(&s.fbatch);
 	if (len)
 		err = save_range(&s);
-	image_close(&s.image);
 	done = ((u64)s.pos << PAGE_SHIFT) - offset;
 	return done ? (int64_t)done : err;
 }

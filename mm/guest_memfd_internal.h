@@ -32,19 +32,16 @@ bool gmem_poisoned(struct folio *folio, pgoff_t start, pgoff_t end);
 struct gmem_fill {
 	struct guest_memfd *gmem;
 	/*
-	 * Writes @bytes of what belongs at @offset to @to, by stores that need
-	 * stream_copy_fence().
-	 * Return: 0, or a negative errno, and then @to is garbage.
+	 * Writes what belongs to pos ... into the nr folios, by stores that may
+	 * need stream_copy_fence().
+	 * Return: bytes written; if that are not all, *@err is why.
 	 */
-	int (*copy)(struct gmem_fill *fill, void *to, u64 offset, size_t bytes);
+	u64 (*copy)(struct gmem_fill *fill, int *err);
 	bool overwrite;			/* also what is prepared */
 	pgoff_t pos, end;		/* what is left */
 	pgoff_t small_until;		/* single pages up to there */
 	unsigned int nr;
 	struct folio *folios[FILEMAP_PUBLISH_MAX];	/* for pos ... */
-	/* Single frames to come, from frame on; their counts are 0. */
-	unsigned int frame, nr_frames;
-	struct folio *frames[FILEMAP_PUBLISH_MAX];
 	struct filemap_publish publish;
 };
 

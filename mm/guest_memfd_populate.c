@@ -97,61 +97,66 @@ static unsigned int take_frames(struct gmem_fill *fill, unsigned int order,
 	return nr;
 }
 
-/* The bytes of a folio.  Return: as fill->copy(); -EAGAIN, in smaller ones. */
-static int copy_folio(struct gmem_fill *fill, const struct folio *folio,
-		      pgoff_t index)
-{
-	const pgoff_t nr = (pgoff_t)folio_nr_pages(folio);
-	int err = fill->copy(fill, page_address(&folio->page),
-			     (u64)index << PAGE_SHIFT, nr << PAGE_SHIFT);
-
-	if (!err || nr == 1)
-		return err;
-	/* Its first pages can be had one by one. */
-	fill->small_until = index + nr;
-	return -EAGAIN;
-}
-
 /*
- * Folios for the next pages, and their bytes.
+ * Frames for the next pages: to the end of a leaf, so that the next turn has
+ * whole ones; or one large folio.
  *
- * Return: 0, or why there are no more.
+ * Return: 0; -ENOMEM, no more than those.
  */
-static int take_and_copy(struct gmem_fill *fill)
+static int take(struct gmem_fill *fill)
 {
-	pgoff_t index = fill->pos;
-	/* To the end of a leaf: the next turn has whole ones. */
-	pgoff_t end = min(fill->end, ALIGN_DOWN(index, XA_CHUNK_SIZE) +
-				     XA_CHUNK_SIZE);
-	int err = 0;
+	pgoff_t index = fill->pos, end;
 
-	/* Beginning with a large folio, that one alone. */
+	end = min(fill->end, ALIGN_DOWN(index, XA_CHUNK_SIZE) + XA_CHUNK_SIZE);
 	end = max(end, index + (1UL << largest_order(fill, index, fill->end)));
 	while (index < end && fill->nr < FILEMAP_PUBLISH_MAX) {
-		const unsigned int order = largest_order(fill, index, end);
 		unsigned int room = min_t(unsigned int, FILEMAP_PUBLISH_MAX -
 					  fill->nr, single_pages(fill, index,
 								 end));
-		unsigned int got = take_frames(fill, order, room);
+		unsigned int got = take_frames(fill, largest_order(fill, index,
+								   end), room);
 
 		if (!got)
 			return fail(-ENOMEM, "no memory for page %" PRIu64,
 				    index, 0, 0);
-		for (; got && !err; got--) {
-			struct folio *folio = fill->folios[fill->nr];
-
-			err = copy_folio(fill, folio, index);
-			if (err)
-				break;
-			fill->nr++;
-			index += (pgoff_t)folio_nr_pages(folio);
-		}
-		for (unsigned int i = 0; i < got; i++)
-			folio_put(fill->folios[fill->nr + i]);
-		if (err)
-			return err;
+		while (got--)
+			index += (pgoff_t)folio_nr_pages(
+					fill->folios[fill->nr++]);
 	}
 	return 0;
+}
+
+/*
+ * Fill what was taken, and keep what is whole.
+ *
+ * Return: 0, or why that is not all; -EAGAIN, go on with single pages.
+ */
+static int copy(struct gmem_fill *fill)
+{
+	pgoff_t index = fill->pos;
+	unsigned int whole;
+	int err = 0;
+	u64 bytes = fill->nr ? fill->copy(fill, &err) : 0;
+
+	if (!err)
+		return 0;
+	for (whole = 0; whole < fill->nr; whole++) {
+		pgoff_t nr = (pgoff_t)folio_nr_pages(fill->folios[whole]);
+
+		if (bytes < nr << PAGE_SHIFT)
+			break;
+		bytes -= nr << PAGE_SHIFT;
+		index += nr;
+	}
+	/* The first pages of a large folio can be had one by one. */
+	if (folio_test_large(fill->folios[whole])) {
+		fill->small_until = index + (pgoff_t)
+				    folio_nr_pages(fill->folios[whole]);
+		err = -EAGAIN;
+	}
+	while (fill->nr > whole)
+		folio_put(fill->folios[--fill->nr]);
+	return err;
 }
 
 /* ---- publish and settle ---------------------------------------------- */
@@ -277,15 +282,16 @@ int gmem_fill_range(struct gmem_fill *fill, pgoff_t start, pgoff_t end)
 	fill->pos = start;
 	fill->end = end;
 	while (fill->pos < fill->end) {
-		int err, stopped;
+		int err, short_of, stopped;
 
 		if (signal_pending(current))
 			return fail(-EINTR, "a signal at page %" PRIu64,
 				    fill->pos, 0, 0);
-		stopped = take_and_copy(fill);
+		short_of = take(fill);
+		stopped = copy(fill);
 		err = publish_all(fill);
 		if (!err)
-			err = stopped;
+			err = stopped ? stopped : short_of;
 		if (err && err != -EAGAIN)
 			return err;
 		cond_resched();
@@ -301,13 +307,22 @@ struct memory_fill {
 	u64 offset;			/* where its first byte goes */
 };
 
-static int copy_memory(struct gmem_fill *fill, void *to, u64 offset,
-		       size_t bytes)
+static u64 copy_memory(struct gmem_fill *fill, int *err __maybe_unused)
 {
 	struct memory_fill *m = container_of(fill, struct memory_fill, fill);
+	const char *from = m->from + (((u64)fill->pos << PAGE_SHIFT) -
+				      m->offset);
+	u64 bytes = 0;
 
-	stream_copy_unfenced(to, m->from + (offset - m->offset), bytes);
-	return 0;
+	for (unsigned int i = 0; i < fill->nr; i++) {
+		size_t part = (size_t)folio_nr_pages(fill->folios[i]) <<
+			      PAGE_SHIFT;
+
+		stream_copy_unfenced(page_address(&fill->folios[i]->page),
+				     from + bytes, part);
+		bytes += part;
+	}
+	return bytes;
 }
 
 int64_t guest_memfd_populate(struct guest_memfd *gmem, u64 offset,

@@ -15,6 +15,7 @@
 #include <pthread.h>
 
 #define SPAN	256u		/* pages that are fought for */
+#define FEW	3u		/* fiercely */
 
 static bool stop;
 static unsigned int max_order;
@@ -201,7 +202,7 @@ static void test_large(void **state)
  */
 static void only_fill(struct worker *w)
 {
-	pgoff_t index = random_below(&w->rnd, SPAN);
+	pgoff_t index = random_below(&w->rnd, FEW);
 	u64 seed = random_below(&w->rnd, 1UL << 40) + 1;
 	int64_t ret;
 
@@ -218,15 +219,21 @@ static void only_fill(struct worker *w)
 	w->done++;
 }
 
+static void allocate_few(struct worker *w)
+{
+	BUG_ON(guest_memfd_allocate(gmem, 0, PAGES(FEW)));
+	w->done++;
+}
+
 static void only_fault(struct worker *w)
 {
-	put_page(gmem_page(random_below(&w->rnd, SPAN)));
+	put_page(gmem_page(random_below(&w->rnd, FEW)));
 	w->done++;
 }
 
 static void empty_pages(struct worker *w)
 {
-	pgoff_t index = random_below(&w->rnd, SPAN);
+	pgoff_t index = random_below(&w->rnd, FEW);
 	struct folio *folio = filemap_get_folio(&gmem->mapping, index);
 	bool zero;
 
@@ -249,7 +256,7 @@ static void empty_pages(struct worker *w)
 static void test_fm_K21(void **state)
 {
 	static void (*const works[])(struct worker *) = {
-		only_fill, only_fault, only_fault, allocate, empty_pages,
+		only_fill, only_fault, only_fault, allocate_few, empty_pages,
 	};
 
 	(void)state;

@@ -759,7 +759,6 @@ pf_guest_memfd_write(struct pf_guest_memfd *gmem, uint64_t offset,
  * Restoring overwrites pages that are prepared, in place.  Holes of the file
  * take no memory, and what is not prepared becomes a hole of the file.  Behind
  * the bytes done nothing has changed, but that the file may be longer.
- * The file is mapped: whoever truncates it meanwhile causes a SIGBUS.
  * Return: -ENODATA (the file has ended), -EISDIR, -ESPIPE (no regular file),
  * -EIO, -ENOSPC and what else reading and writing gives.
  */
