@@ -10,6 +10,14 @@ void race_file(struct race *r, unsigned long nr_pages, unsigned int max_order)
 				    0, &r->file));
 }
 
+void race_hugetlb_file(struct race *r)
+{
+	const struct hstate *h = &machine_of(r->machine)->hstates[HSTATE_2M];
+
+	race_check(!pf_hugetlb_create(r->machine, PMD_SIZE,
+				      h->nr_huge_pages * PMD_SIZE, &r->file));
+}
+
 void race_host_file(struct race *r, unsigned long nr_pages)
 {
 	int fd = hostfd_memory(race_bytes(nr_pages));
@@ -79,6 +87,25 @@ bool race_touch_in(struct race *r, struct race_hold *mine, struct pf_mm *mm,
 	       sizeof(value);
 }
 
+void race_memfd_pin(struct race *r, struct race_hold *mine, unsigned long page)
+{
+	const int64_t at = (int64_t)race_bytes(page);
+	u64 offset;
+
+	mine->pin = true;
+	mine->first = page;
+	mine->nr = pf_memfd_pin_folios(r->file, at, at, mine->pages, 1,
+				       &offset);
+	mine->succeeded += mine->nr > 0;
+}
+
+bool race_pool_is(struct race *r, unsigned long free, unsigned long promised)
+{
+	const struct hstate *h = &machine_of(r->machine)->hstates[HSTATE_2M];
+
+	return h->free_huge_pages == free && h->resv_huge_pages == promised;
+}
+
 struct folio *race_file_folio(struct race *r, pgoff_t index)
 {
 	void *entry = xa_load(&file_of(r->file)->f_mapping->i_pages, index);
@@ -102,6 +129,9 @@ struct page *race_mapped(struct pf_mm *mm, unsigned long page)
 	pte_t *pte = pmd ? pte_offset_map(pmd, race_at(page)) : NULL;
 	pte_t entry = pte ? ptep_get(pte) : __pte(0);
 	struct page *mapped = pte_present(entry) ? pte_page(entry) : NULL;
+
+	if (pmd && pmd_leaf(pmdp_get(pmd)))
+		mapped = pmd_page(pmdp_get(pmd)) + pte_index(race_at(page));
 
 	if (pte)
 		pte_unmap(pte);

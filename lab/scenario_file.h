@@ -25,6 +25,9 @@ void race_file(struct race *r, unsigned long nr_pages, unsigned int max_order);
  */
 void race_host_file(struct race *r, unsigned long nr_pages);
 
+/* race_hugetlb_file() - pages of 2 MiB, as many as the pool has */
+void race_hugetlb_file(struct race *r);
+
 /* race_map_file() - pages @page ... of the file, there in the window */
 void race_map_file(struct race *r, unsigned long page, unsigned long nr,
 		   int prot, int flags);
@@ -42,6 +45,12 @@ bool race_clean(struct race *r, struct race_hold *mine, unsigned long page);
 /* race_touch_in() - store @value through @mm; false: a bus error */
 bool race_touch_in(struct race *r, struct race_hold *mine, struct pf_mm *mm,
 		   unsigned long page, u64 value);
+
+/* race_memfd_pin() - pin one page by its offset, longterm */
+void race_memfd_pin(struct race *r, struct race_hold *mine, unsigned long page);
+
+/* race_pool_is() - free pages of the 2 MiB pool, and what is promised of them */
+bool race_pool_is(struct race *r, unsigned long free, unsigned long promised);
 
 /* race_file_folio() - what the cache has at @index, or NULL; nothing is held */
 struct folio *race_file_folio(struct race *r, pgoff_t index);

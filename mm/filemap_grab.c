@@ -302,16 +302,23 @@ static bool charge_plan(struct grab_state *g)
 	return true;
 }
 
-/* Nodes for all that the plan will store, if there is memory. */
+/*
+ * Nodes for all single pages that the plan will store, if there is memory; large
+ * folios get their own.
+ */
 static void provide_nodes(struct grab_state *g)
 {
-	pgoff_t last;
+	const struct piece *first = g->pieces, *end = first + g->nr_pieces;
 
-	if (!g->nr_pieces)
+	while (first < end && folio_test_large(first->folio))
+		first++;
+	while (first < end && folio_test_large(end[-1].folio))
+		end--;
+	if (first == end)
 		return;
-	last = g->pieces[g->nr_pieces - 1].index;
-	xas_set(&g->xas, g->pieces[0].index);
-	(void)!xas_alloc_spares(&g->xas, xas_spares_for(&g->xas, last), g->gfp);
+	xas_set(&g->xas, first->index);
+	(void)!xas_alloc_spares(&g->xas, xas_spares_for(&g->xas, end[-1].index),
+				g->gfp);
 }
 
 /* Nodes that are left over wait for the next call as well. */
@@ -412,8 +419,29 @@ static unsigned int run_length(const struct grab_state *g)
 }
 
 /*
- * Store a run in one hold of the lock.  It stops at the first slot with
- * anything in it.
+ * At the first slot with anything in it: go on if that is a shadow, and over
+ * those behind it.  What they were is remembered, by place in the batch.
+ */
+static unsigned int store_over_shadows(struct grab_state *g, void **entries,
+				       unsigned int stored, unsigned int nr)
+{
+	const unsigned int at = g->grab->nr + stored;
+	unsigned int more;
+
+	if (stored == nr || xas_error(&g->xas) ||
+	    mapping_keeps_values(g->mapping))
+		return 0;
+	more = xas_replace_run(&g->xas, entries + stored, &g->shadows[at],
+			       nr - stored);
+	for (unsigned int i = 0; i < more; i++)
+		if (g->shadows[at + i])
+			g->shadowed |= (u64)1 << (at + i);
+	return more;
+}
+
+/*
+ * Store a run in one hold of the lock.  It stops at the first slot with a folio
+ * in it, or a larger shadow.
  *
  * Return: how many were stored.
  */
@@ -431,6 +459,7 @@ static unsigned int store_run(struct grab_state *g, unsigned int nr)
 		xas_set(&g->xas, p->index);
 		xas_lock(&g->xas);
 		stored = xas_store_run(&g->xas, entries, nr);
+		stored += store_over_shadows(g, entries, stored, nr);
 		if (stored)
 			filemap_account(g->mapping, stored);
 		xas_unlock(&g->xas);
@@ -440,7 +469,7 @@ static unsigned int store_run(struct grab_state *g, unsigned int nr)
 	return stored;
 }
 
-/* A large folio, or one where a shadow is: as one alone is added. */
+/* A large folio, or one where a larger shadow is: as one alone is added. */
 static int store_one(struct grab_state *g)
 {
 	const struct piece *p = &g->pieces[g->piece];

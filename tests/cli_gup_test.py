@@ -275,7 +275,12 @@ def shared_memory():
     prints("-S -z -m 4 -a", timed(b"PIN_FAST_BENCHMARK"))
     # huge pages have no file
     prints("-H -f /no/such/directory/file -m 4", timed(b"GUP_FAST_BENCHMARK"))
-    bails_out("-S -H", b"-S -H: there are no shared huge pages", True)
+    # but may be shared
+    for option, name in TIMED.items():
+        prints(f"-S -H -m 4 {option}", timed(name))
+        prints(f"-S -H -z -m 4 -W {option}", timed(name))
+    prints("-S -H -m 4 -b -n 600", untimed(b"PIN_BASIC_TEST"))
+    bails_out("-S -H -m 8 --pool 3", b"mmap: Cannot allocate memory", True)
 
 
 @test

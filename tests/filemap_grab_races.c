@@ -226,6 +226,7 @@ static void look_up(struct worker *w)
 {
 	pgoff_t index = random_below(&w->rnd, SPAN);
 	struct folio *folio = filemap_get_folio(&map, index);
+	const struct address_space *mapping;
 
 	if (IS_ERR(folio))
 		return;
@@ -233,7 +234,8 @@ static void look_up(struct worker *w)
 	BUG_ON(!folio_contains(folio, index) ||
 	       !(READ_ONCE(folio->flags) & (BIT(PG_referenced) |
 					    BIT(PG_active))));
-	BUG_ON(folio->mapping && folio->mapping != &map);
+	mapping = folio_mapping(folio);
+	BUG_ON(mapping && mapping != &map);
 	folio_put(folio);
 }
 

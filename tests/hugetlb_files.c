@@ -483,6 +483,66 @@ static void pins_of_areas(void **state)
 	}
 }
 
+static long pin_one(bool fast, pf_addr_t at, unsigned int flags)
+{
+	return fast ? pf_pin_user_pages_fast(t.mm, at, 1, flags, handles) :
+		      pin_pages(at, 1, flags);
+}
+
+/* Rows L1 to L8 of the kernel's test, for a memfd of huge pages: all work. */
+static void gup_L_hugetlb(void **state)
+{
+	struct pf_file *file;
+
+	(void)state;
+	for (int row = 0; row < 8; row++) {
+		const bool fast = row & 1, only_read = row & 2;
+
+		begin(2);
+		file = huge_file(1);
+		assert_int_equal(pf_file_allocate(file, 0, 0, (int64_t)HUGE), 0);
+		map_file(H(0), file, 0, 1, RW, row & 4 ? PRIVATE : SHARED);
+		fill(H(0), HUGE);
+		if (only_read)
+			assert_int_equal(pf_mprotect(t.mm, H(0), HUGE,
+						     PINFOLD_PROT_READ), 0);
+		assert_int_equal(pin_one(fast, H(0), LONGTERM |
+					 (only_read ? 0 : WRITE)), 1);
+		assert_held(1);
+		unpin_user_pages(pages, 1);
+		test_done(file);
+	}
+}
+
+/*
+ * Rows N1 to N3: a private area next to a shared one; N2 and N3 hold a pin for
+ * reading from before the store.
+ */
+static void gup_N_hugetlb(void **state)
+{
+	struct pf_file *file;
+
+	(void)state;
+	for (int row = 0; row < 3; row++) {
+		begin(2);
+		file = huge_file(1);
+		map_file(H(4), file, 0, 1, RW, SHARED);
+		fill(H(4), HUGE);
+		map_file(H(4), file, 0, 1, PINFOLD_PROT_READ, SHARED);
+		map_file(H(0), file, 0, 1, RW, PRIVATE);
+		assert_int_equal(read_word(&t, H(0)), ~(u64)0);
+		if (row)
+			assert_int_equal(pin_one(row == 2, H(0), LONGTERM), 1);
+		write_word(&t, H(0), 5);
+		assert_int_equal(read_word(&t, H(4)), ~(u64)0);
+		if (row)
+			assert_int_equal(*(u64 *)page_address(pages[0]), 5);
+		assert_held(row ? 1 : 0);
+		unpin_user_pages(pages, row ? 1 : 0);
+		test_done(file);
+	}
+}
+
 /* A dump leaves out what neither area nor file has. */
 static void dumps_skip_holes(void **state)
 {
@@ -745,6 +805,8 @@ int main(void)
 		cmocka_unit_test(case_I4),
 		cmocka_unit_test(truncation_takes_all_above),
 		cmocka_unit_test(pins_of_areas),
+		cmocka_unit_test(gup_L_hugetlb),
+		cmocka_unit_test(gup_N_hugetlb),
 		cmocka_unit_test(dumps_skip_holes),
 		cmocka_unit_test(case_H6),
 		cmocka_unit_test(pinning_fails),

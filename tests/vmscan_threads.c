@@ -145,6 +145,8 @@ static void make_and_end(struct worker *w)
 	for (unsigned long i = random_below(&w->rnd, 4); i; i--)
 		try_to_free_pages(the_machine(), 0, CACHE_GFP);
 	truncate_inode_pages_final(&other);
+	/* K16: nor does who evicts leave a shadow. */
+	BUG_ON(!xa_empty(&other.i_pages));
 	mapping_destroy(&other);
 }
 

@@ -301,6 +301,32 @@ static void test_nodes(void **state)
 	cache_end();
 }
 
+/* What keeps count is counted again, and a node that is lost is missed. */
+static void test_checked(void **state)
+{
+	struct workingset *ws;
+	struct xa_node *node;
+
+	(void)state;
+	cache_begin();
+	ws = &the_machine()->workingset;
+	add_shadow_nodes(3);
+	assert_valid(&t);
+	ws->nr_shadow_nodes++;
+	assert_int_equal(mm_validate(the_machine(), NULL), MM_CACHE);
+	ws->nr_shadow_nodes--;
+	node = list_first_entry(&ws->shadow_nodes, struct xa_node,
+				private_list);
+	list_del(&node->private_list);
+	INIT_LIST_HEAD(&node->private_list);
+	ws->nr_shadow_nodes--;
+	assert_int_equal(mm_validate(the_machine(), NULL), MM_CACHE);
+	list_add(&node->private_list, &ws->shadow_nodes);
+	ws->nr_shadow_nodes++;
+	assert_valid(&t);
+	cache_end();
+}
+
 /* In the head there is no node, and no list knows of the shadow. */
 static void test_lone_shadow(void **state)
 {
@@ -397,6 +423,7 @@ int main(void)
 		cmocka_unit_test(test_fm_B11),
 		cmocka_unit_test(test_fm_B23),
 		cmocka_unit_test(test_nodes),
+		cmocka_unit_test(test_checked),
 		cmocka_unit_test(test_lone_shadow),
 		cmocka_unit_test(test_large_shadows),
 		cmocka_unit_test(test_fm_B25),
