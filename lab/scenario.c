@@ -473,6 +473,8 @@ void race_close(struct race *r)
 	memset(r->mms, 0, sizeof(r->mms));
 	pf_file_close(r->file);
 	r->file = NULL;
+	pf_guest_memfd_destroy(r->gmem);
+	r->gmem = NULL;
 	memset(r->note, 0, sizeof(r->note));
 }
 

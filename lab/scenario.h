@@ -71,6 +71,7 @@ struct race {
 	struct pf_mm *mms[RACE_MMS];	/* others, made by the scenario */
 	struct address_space *cache;	/* if the scenario has one */
 	struct pf_file *file;		/* see lab/scenario_file.h */
+	struct pf_guest_memfd *gmem;	/* see lab/scenario_gmem.h */
 	struct race_hold hold[RACE_THREADS];
 	long note[RACE_NOTES];		/* what threads tell check() */
 	spinlock_t task_lock;		/* task[] */

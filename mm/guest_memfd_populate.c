@@ -261,6 +261,8 @@ static int publish_all(struct gmem_fill *fill)
 		}
 		err = nr == -EEXIST ? settle(fill, folios[0]) : nr;
 		if (err == -EAGAIN && !too_large(fill, folios[0])) {
+			/* Somebody has what is there for a moment. */
+			cpu_relax();
 			cond_resched();
 			continue;
 		}
