@@ -16,7 +16,8 @@ static int help(void)
 	puts("Usage: pinfold restore SNAPSHOT [OPTION ...]\n"
 	     "Restores a raw memory image into guest memory, and tells how long "
 	     "that takes.\n\n"
-	     "      --threads N      fill with N threads, 1 to 16 (1)\n"
+	     "      --threads N      fill with N threads, 1 to 16 (one a "
+	     "processor, up to 4)\n"
 	     "      --folio SIZE     largest folios: 4K, 64K or 2M (2M)\n"
 	     "      --manifest FILE  JSON: which parts of the file go where\n"
 	     "      --verify         compare each page with the file\n"
@@ -111,9 +112,17 @@ static int parse(struct restore *r, int argc, char **argv)
 	return EXIT_OK;
 }
 
+/* Copies are bound by memory, which few threads use up. */
+static unsigned int default_threads(void)
+{
+	long n = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return n < 1 ? 1 : (unsigned int)min(n, 4L);
+}
+
 static int run(int argc, char **argv)
 {
-	struct restore r = { .threads = 1, .order = 9 };
+	struct restore r = { .threads = default_threads(), .order = 9 };
 	int err = parse(&r, argc, argv);
 
 	if (err)

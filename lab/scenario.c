@@ -2,6 +2,7 @@
 #include "lab/scenario.h"
 
 #include "api/handle.h"
+#include "lab/scenario_cache.h"
 #include "lab/validate.h"
 #include "mm/swap.h"
 #include "mm/task.h"
@@ -377,13 +378,34 @@ int race_begin(struct race *r, const struct scenario *s)
 	return pf_machine_create(&o, &r->machine);
 }
 
+/* Who has a cache calls the engine itself, without a call that enters. */
+static struct machine *enter(struct race *r)
+{
+	struct machine *previous = current->machine;
+
+	if (r->scenario->cache)
+		machine_enter(machine_of(r->machine));
+	return previous;
+}
+
+static void leave(struct race *r, struct machine *previous)
+{
+	if (r->scenario->cache)
+		machine_leave(previous);
+}
+
 int race_round(struct race *r)
 {
 	int err = pf_mm_create(r->machine, &r->mm);
+	struct machine *previous;
 
 	if (err)
 		return err;
+	previous = enter(r);
+	if (r->scenario->cache)
+		race_cache_begin(r);
 	r->scenario->setup(r);
+	leave(r, previous);
 	for (unsigned int t = 0; t < RACE_THREADS; t++)
 		r->hold[t].succeeded = 0;
 	return 0;
@@ -403,12 +425,16 @@ void race_enter(struct race *r, unsigned int thread)
 
 void race_run(struct race *r, unsigned int thread)
 {
+	struct machine *previous = enter(r);
+
 	race_enter(r, thread);
 	r->scenario->threads[thread].run(r, &r->hold[thread]);
+	leave(r, previous);
 	set_task(r, thread, NULL);
 	/* What was sent, and not asked for, was meant for this round. */
 	pf_task_clear_signals();
 	current->fault_hook = NULL;
+	current->fail_nth = 0;
 }
 
 /* All that the threads still hold, as lab/validate.h wants it. */
@@ -432,10 +458,15 @@ int race_recount(struct race *r)
 
 void race_close(struct race *r)
 {
+	struct machine *previous = enter(r);
+
 	if (r->scenario->check)
 		r->scenario->check(r);
 	for (unsigned int t = 0; t < RACE_THREADS; t++)
 		race_put(&r->hold[t]);
+	if (r->scenario->cache)
+		race_cache_end(r);
+	leave(r, previous);
 	pf_mm_destroy(r->mm);
 	for (unsigned int i = 0; i < RACE_MMS; i++)
 		pf_mm_destroy(r->mms[i]);

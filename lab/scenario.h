@@ -52,6 +52,8 @@
 #define RACE_RW		(PINFOLD_PROT_READ | PINFOLD_PROT_WRITE)
 #define RACE_BASE	((pf_addr_t)1 << 40)
 
+struct address_space;
+
 /* What one thread got or pinned and has not released. */
 struct race_hold {
 	long nr;		/* pages held, or the negative errno */
@@ -67,6 +69,7 @@ struct race {
 	struct pf_machine *machine;
 	struct pf_mm *mm;		/* there before setup() */
 	struct pf_mm *mms[RACE_MMS];	/* others, made by the scenario */
+	struct address_space *cache;	/* if the scenario has one */
 	struct pf_file *file;		/* see lab/scenario_file.h */
 	struct race_hold hold[RACE_THREADS];
 	long note[RACE_NOTES];		/* what threads tell check() */
@@ -85,6 +88,8 @@ struct scenario {
 	const char *reference;		/* a case, an invariant, or NULL */
 	bool waits;			/* a thread waits for another's call */
 	struct pf_machine_options machine; /* size may be 0; 8 MiB, one CPU */
+	bool cache;			/* see lab/scenario_cache.h */
+	unsigned int max_order;		/* of the cache's folios */
 	void (*setup)(struct race *r);
 	struct race_thread threads[RACE_THREADS];
 	void (*check)(struct race *r);	/* may be NULL */

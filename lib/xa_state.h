@@ -160,6 +160,13 @@ unsigned int xas_store_run(struct xa_state *xas, void *const *entries,
 			   unsigned int nr);
 
 /*
+ * xas_replace_run() - the same, also over values of one index each
+ * @olds: gets what was there: a value, or NULL
+ */
+unsigned int xas_replace_run(struct xa_state *xas, void *const *entries,
+			     void **olds, unsigned int nr);
+
+/*
  * xas_create_range() - make every node that single entries all over the
  * cursor's order need
  *

@@ -434,11 +434,28 @@ void *xas_store(struct xa_state *xas, void *entry)
 	return old;
 }
 
+/* The cursor goes behind @done slots of its leaf that were stored to. */
+static unsigned int finish_run(struct xa_state *xas, unsigned int done,
+			       unsigned int count, int values)
+{
+	struct xa_node *node = xas->xa_node;
+
+	node->count += count;
+	node->nr_values += values;
+	xas_update(xas, node);
+	xas->xa_index += done;
+	xas->xa_offset += done;
+	if (xas->xa_offset == XA_CHUNK_SIZE)
+		xas->xa_node = xas->xa_index ? XAS_RESTART : XAS_WRAPPED;
+	return done;
+}
+
 unsigned int xas_store_run(struct xa_state *xas, void *const *entries,
 			   unsigned int nr)
 {
 	struct xa_node *node;
-	unsigned int done, values = 0, room;
+	unsigned int done, room;
+	int values = 0;
 
 	VM_BUG_ON(xas->xa_shift || xas->xa_sibs);
 	if (!nr || xas_create(xas, false) || xas_error(xas))
@@ -451,14 +468,47 @@ unsigned int xas_store_run(struct xa_state *xas, void *const *entries,
 		xa_set_slot(node, xas->xa_offset + done, entries[done]);
 		values += xa_is_value(entries[done]);
 	}
-	node->count += done;
-	node->nr_values += values;
-	xas_update(xas, node);
-	xas->xa_index += done;
-	xas->xa_offset += done;
-	if (xas->xa_offset == XA_CHUNK_SIZE)
-		xas->xa_node = xas->xa_index ? XAS_RESTART : XAS_WRAPPED;
-	return done;
+	return finish_run(xas, done, done, values);
+}
+
+/* Is the slot of a leaf empty, or a value of this index alone? */
+static bool may_replace(const struct xa_node *node, unsigned int offset)
+{
+	const void *entry = xa_entry(node, offset);
+
+	return !entry || (xa_is_value(entry) &&
+			  xa_run_end(node, offset) == offset + 1);
+}
+
+unsigned int xas_replace_run(struct xa_state *xas, void *const *entries,
+			     void **olds, unsigned int nr)
+{
+	unsigned int done, room, count = 0;
+	struct xa_node *node;
+	int values = 0;
+
+	VM_BUG_ON(xas->xa_shift || xas->xa_sibs);
+	if (!nr)
+		return 0;
+	xas_create(xas, false);
+	if (xas_error(xas))
+		return 0;
+	node = xas->xa_node;
+	/* A larger entry, above the leaf or begun in it. */
+	if (node->shift || xas->xa_offset != xas_offset_in(xas, node))
+		return 0;
+	room = min(nr, XA_CHUNK_SIZE - xas->xa_offset);
+	for (done = 0; done < room; done++) {
+		unsigned int offset = xas->xa_offset + done;
+
+		if (!may_replace(node, offset))
+			break;
+		olds[done] = xa_entry(node, offset);
+		xa_set_slot(node, offset, entries[done]);
+		count += !olds[done];
+		values += xa_is_value(entries[done]) - xa_is_value(olds[done]);
+	}
+	return done ? finish_run(xas, done, count, values) : 0;
 }
 
 /* Empty leaves for indices from @first to before @index go again. */

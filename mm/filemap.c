@@ -53,9 +53,10 @@ void mapping_init(struct address_space *mapping, struct machine *machine)
 
 void mapping_destroy(struct address_space *mapping)
 {
-	BUG_ON(mapping->nrpages);
 	BUG_ON(mapping->i_mmap.nr);
+	/* It takes the lock, where who reclaims the last folio may still be. */
 	xa_destroy(&mapping->i_pages);
+	BUG_ON(mapping->nrpages);
 	spin_lock(&mapping->machine->lock);
 	list_del(&mapping->machine_list);
 	spin_unlock(&mapping->machine->lock);

@@ -434,6 +434,7 @@ void folio_batch_release(struct folio_batch *fbatch);
  * filemap_get_folios() - folios of [*@start, @end], @end included
  *
  * Ascending; the first may begin before, the last end behind the range.
+ * While they come and go, one may overlap what was there before it.
  * *@start becomes where to go on.
  * filemap_get_folios_tag(): those with the mark.
  * filemap_get_folios_contig(): up to the first gap; *@start is left alone if

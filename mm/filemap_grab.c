@@ -51,6 +51,8 @@ struct grab_state {
 	bool done;			/* the last index is covered */
 	bool no_memory;			/* the plan ends for want of it */
 	struct mem_cgroup *memcg;	/* who pays */
+	u16 memcg_id;
+	unsigned long flags;		/* that new folios have when published */
 	unsigned long charged;		/* pages, that no folio has yet */
 	u64 shadowed;			/* bit i: folio i is where a shadow was */
 	void *shadows[FILEMAP_GRAB_MAX];
@@ -300,16 +302,23 @@ static bool charge_plan(struct grab_state *g)
 	return true;
 }
 
-/* Nodes for all that the plan will store, if there is memory. */
+/*
+ * Nodes for all single pages that the plan will store, if there is memory; large
+ * folios get their own.
+ */
 static void provide_nodes(struct grab_state *g)
 {
-	pgoff_t last;
+	const struct piece *first = g->pieces, *end = first + g->nr_pieces;
 
-	if (!g->nr_pieces)
+	while (first < end && folio_test_large(first->folio))
+		first++;
+	while (first < end && folio_test_large(end[-1].folio))
+		end--;
+	if (first == end)
 		return;
-	last = g->pieces[g->nr_pieces - 1].index;
-	xas_set(&g->xas, g->pieces[0].index);
-	(void)!xas_alloc_spares(&g->xas, xas_spares_for(&g->xas, last), g->gfp);
+	xas_set(&g->xas, first->index);
+	(void)!xas_alloc_spares(&g->xas, xas_spares_for(&g->xas, end[-1].index),
+				g->gfp);
 }
 
 /* Nodes that are left over wait for the next call as well. */
@@ -352,7 +361,7 @@ static void cover(struct grab_state *g, struct folio *folio, bool created)
 /* A charge of the plan's becomes the folio's. */
 static void commit_charge(struct grab_state *g, struct folio *folio)
 {
-	mem_cgroup_commit_charge(folio, g->memcg);
+	mem_cgroup_commit_charge(folio, g->memcg_id);
 	g->charged -= (unsigned long)folio_nr_pages(folio);
 }
 
@@ -368,10 +377,9 @@ static void dress(struct grab_state *g, const struct piece *p)
 	struct folio *folio = p->folio;
 
 	commit_charge(g, folio);
-	__folio_set_locked(folio);
-	if (g->fgp & FGP_ACCESSED)
-		__folio_set_referenced(folio);
-	filemap_set_mapping(g->mapping, folio, p->index);
+	__folio_set_locked_flags(folio, g->flags);
+	WRITE_ONCE(folio->mapping, g->mapping);
+	folio->index = p->index;
 	if (folio_ref_count(folio))
 		folio_ref_inc(folio);
 	else
@@ -411,8 +419,29 @@ static unsigned int run_length(const struct grab_state *g)
 }
 
 /*
- * Store a run in one hold of the lock.  It stops at the first slot with
- * anything in it.
+ * At the first slot with anything in it: go on if that is a shadow, and over
+ * those behind it.  What they were is remembered, by place in the batch.
+ */
+static unsigned int store_over_shadows(struct grab_state *g, void **entries,
+				       unsigned int stored, unsigned int nr)
+{
+	const unsigned int at = g->grab->nr + stored;
+	unsigned int more;
+
+	if (stored == nr || xas_error(&g->xas) ||
+	    mapping_keeps_values(g->mapping))
+		return 0;
+	more = xas_replace_run(&g->xas, entries + stored, &g->shadows[at],
+			       nr - stored);
+	for (unsigned int i = 0; i < more; i++)
+		if (g->shadows[at + i])
+			g->shadowed |= (u64)1 << (at + i);
+	return more;
+}
+
+/*
+ * Store a run in one hold of the lock.  It stops at the first slot with a folio
+ * in it, or a larger shadow.
  *
  * Return: how many were stored.
  */
@@ -430,6 +459,7 @@ static unsigned int store_run(struct grab_state *g, unsigned int nr)
 		xas_set(&g->xas, p->index);
 		xas_lock(&g->xas);
 		stored = xas_store_run(&g->xas, entries, nr);
+		stored += store_over_shadows(g, entries, stored, nr);
 		if (stored)
 			filemap_account(g->mapping, stored);
 		xas_unlock(&g->xas);
@@ -439,7 +469,7 @@ static unsigned int store_run(struct grab_state *g, unsigned int nr)
 	return stored;
 }
 
-/* A large folio, or one where a shadow is: as one alone is added. */
+/* A large folio, or one where a larger shadow is: as one alone is added. */
 static int store_one(struct grab_state *g)
 {
 	const struct piece *p = &g->pieces[g->piece];
@@ -567,6 +597,8 @@ static void finish(struct grab_state *g)
 	struct folio_grab *grab = g->grab;
 
 	grab->next = g->pos ? g->pos : grab->nr ? (pgoff_t)-1 : 0;
+	if (mapping_unevictable(g->mapping) && !(g->fgp & FGP_FOR_MMAP))
+		return;
 	for (unsigned int i = 0; i < grab->nr; i++) {
 		if (!(grab->created >> i & 1))
 			continue;
@@ -626,10 +658,12 @@ int filemap_grab_folios(struct address_space *mapping, pgoff_t start,
 		.max_order = min_t(unsigned int, max_order,
 				   mapping_max_folio_order(mapping)),
 		.memcg = get_mem_cgroup_from_current(),
+		.flags = filemap_new_flags(mapping, fgp),
 		.xas = XA_STATE_INIT(&mapping->i_pages, start, 0, 0),
 	};
 	int err;
 
+	g.memcg_id = mem_cgroup_id(g.memcg);
 	grab->nr = 0;
 	grab->created = 0;
 	grab->next = start;

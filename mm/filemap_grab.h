@@ -63,8 +63,8 @@ void filemap_grab_end(struct folio_grab *grab);
  * filemap_grab_end().
  * Context: may sleep for folio locks, in ascending order; takes xa_lock, once
  * for each leaf of new single pages.  Frames are allocated while nothing that it
- * has locked is in the cache; so are nodes, but for large folios, over shadows,
- * and after a race, and then nothing is reclaimed for them.
+ * has locked is in the cache; so are nodes, but for large folios, over large
+ * shadows, and after a race, and then nothing is reclaimed for them.
  */
 int __must_check filemap_grab_folios(struct address_space *mapping,
 				     pgoff_t start, pgoff_t nr, fgf_t fgp,

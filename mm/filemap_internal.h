@@ -48,6 +48,14 @@ static inline gfp_t filemap_gfp(const struct address_space *mapping, fgf_t fgp,
 	return gfp;
 }
 
+/* filemap_new_flags() - of a folio that @fgp lets be added, but for its lock */
+static inline unsigned long
+filemap_new_flags(const struct address_space *mapping, fgf_t fgp)
+{
+	return (mapping_unevictable(mapping) ? BIT(PG_unevictable) : 0) |
+	       (fgp & FGP_ACCESSED ? BIT(PG_referenced) : 0);
+}
+
 /*
  * filemap_set_mapping() - what a store makes visible, but for lock and count
  *

@@ -52,14 +52,12 @@ static void dress(const struct filemap_publish *publish, struct folio *folio,
 		/* Ours, until it is queued for its list. */
 		folio_get(folio);
 	}
-	mem_cgroup_commit_charge(folio, publish->memcg);
 	filemap_set_mapping(publish->mapping, folio, index);
 }
 
 static void undress(const struct filemap_publish *publish, struct folio *folio)
 {
 	filemap_clear_mapping(folio);
-	mem_cgroup_uncommit_charge(folio);
 	folio_clear_uptodate(folio);
 	if (evictable(publish)) {
 		folio_clear_dirty(folio);
@@ -71,8 +69,7 @@ static void finish(const struct filemap_publish *publish, struct folio *folio)
 {
 	if (!evictable(publish))
 		return;
-	/* Over no shadow, or over one that says nothing: it is written anew. */
-	filemap_queue_new(folio, NULL, publish->mapping->gfp_mask);
+	filemap_queue_new(folio, NULL, 0);
 	folio_put(folio);
 }
 
@@ -139,21 +136,20 @@ static int store_one(struct filemap_publish *publish, pgoff_t index,
 		     struct folio *folio)
 {
 	struct address_space *mapping = publish->mapping;
+	void *shadow = NULL;
 	int err;
 
 	__folio_set_locked(folio);
 	__folio_set_uptodate(folio);
 	if (evictable(publish))
 		__folio_set_dirty(folio);
-	mem_cgroup_commit_charge(folio, publish->memcg);
 	err = __filemap_add_folio(mapping, folio, index, mapping->gfp_mask,
-				  NULL);
+				  &shadow);
 	if (err) {
-		mem_cgroup_uncommit_charge(folio);
 		folio_clear_uptodate(folio);
 		folio_clear_dirty(folio);
 	} else {
-		filemap_queue_new(folio, NULL, mapping->gfp_mask);
+		filemap_queue_new(folio, shadow, mapping->gfp_mask);
 	}
 	folio_unlock(folio);
 	if (!err)
@@ -175,39 +171,45 @@ static void provide_nodes(struct filemap_publish *publish, pgoff_t index,
 				publish->mapping->gfp_mask);
 }
 
-static unsigned long pages_of(struct folio *const *folios, unsigned int nr)
+/*
+ * Pay for all of them at once; if that is too much, for as many as can be.
+ *
+ * Return: how many are paid for.
+ */
+static unsigned int charge(const struct filemap_publish *publish,
+			   struct folio *const *folios, unsigned int nr)
 {
+	struct mem_cgroup *memcg = get_mem_cgroup_from_current();
+	const gfp_t gfp = publish->mapping->gfp_mask;
 	unsigned long pages = 0;
 
-	while (nr--)
-		pages += (unsigned long)folio_nr_pages(*folios++);
-	return pages;
-}
-
-/* One charge for all; if that is too much, for the first. */
-static int charge(struct filemap_publish *publish, struct folio *const *folios,
-		  unsigned int *nr)
-{
-	const gfp_t gfp = publish->mapping->gfp_mask;
-
-	publish->memcg = get_mem_cgroup_from_current();
-	if (!try_charge(publish->memcg, gfp, pages_of(folios, *nr)))
-		return 0;
-	*nr = 1;
-	return try_charge(publish->memcg, gfp, pages_of(folios, 1));
+	for (unsigned int i = 0; i < nr; i++)
+		pages += (unsigned long)folio_nr_pages(folios[i]);
+	if (!try_charge(memcg, gfp, pages)) {
+		for (unsigned int i = 0; i < nr; i++)
+			mem_cgroup_commit_charge(folios[i],
+						 mem_cgroup_id(memcg));
+		return nr;
+	}
+	for (unsigned int i = 0; i < nr; i++)
+		if (mem_cgroup_charge(folios[i], gfp))
+			return i;
+	return nr;
 }
 
 int filemap_publish_folios(struct filemap_publish *publish, pgoff_t index,
 			   struct folio *const *folios, unsigned int nr)
 {
+	const unsigned int paid = charge(publish, folios, nr);
 	unsigned int done = 0;
-	int err = charge(publish, folios, &nr);
+	int err = 0;
 
-	if (err)
-		return err;
-	provide_nodes(publish, index, folios, nr);
-	while (done < nr && !err) {
-		unsigned int run = run_length(index, folios + done, nr - done);
+	if (!paid)
+		return -ENOMEM;
+	provide_nodes(publish, index, folios, paid);
+	while (done < paid && !err) {
+		unsigned int run = run_length(index, folios + done,
+					      paid - done);
 		unsigned int stored = 0;
 
 		/* Alone at index 0 it would be in the head. */
@@ -226,8 +228,7 @@ int filemap_publish_folios(struct filemap_publish *publish, pgoff_t index,
 		}
 		done += stored;
 	}
-	if (done < nr)
-		mem_cgroup_cancel_charge(publish->memcg,
-					 pages_of(folios + done, nr - done));
+	for (unsigned int i = done; i < paid; i++)
+		mem_cgroup_uncharge(folios[i]);
 	return done ? (int)done : err;
 }

@@ -26,7 +26,6 @@
 /* Spare nodes of the index, from one call to the next. */
 struct filemap_publish {
 	struct address_space *mapping;
-	struct mem_cgroup *memcg;	/* who pays for the call's folios */
 	struct xa_state xas;
 };
 
@@ -45,6 +44,7 @@ void filemap_publish_end(struct filemap_publish *publish);
  * to them.  In a mapping whose folios can be evicted they are dirty, and marked
  * so, as soon as they are found.
  *
+ * The current memory group pays.
  * Return: how many are in the cache now, short before one whose place is not
  * empty, or for want of a node or a charge.  If none: -EEXIST, -ENOMEM.
  * Owner: the cache has the caller's references of those; the others stay his.

@@ -204,10 +204,11 @@ void migration_entry_wait_on_locked(swp_entry_t entry, spinlock_t *ptl)
 	wait_end(q);
 }
 
-void __folio_set_locked(struct folio *folio)
+void __folio_set_locked_flags(struct folio *folio, unsigned long flags)
 {
 	lockrank_acquire(folio, RANK_FOLIO, 0, true, __FILE__, __LINE__);
-	WRITE_ONCE(folio->flags, READ_ONCE(folio->flags) | BIT(PG_locked));
+	WRITE_ONCE(folio->flags,
+		   READ_ONCE(folio->flags) | flags | BIT(PG_locked));
 }
 
 void folio_unlock(struct folio *folio)

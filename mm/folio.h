@@ -363,8 +363,16 @@ int __must_check folio_lock_mode(struct folio *folio, int subclass,
 struct wait_queue *folio_waitqueue(struct folio *folio);
 bool __must_check folio_trylock(struct folio *folio);
 void folio_unlock(struct folio *folio);
-/* __folio_set_locked() - lock a folio that nobody else sees yet */
-void __folio_set_locked(struct folio *folio);
+/*
+ * __folio_set_locked() - lock a folio that nobody else sees yet
+ * __folio_set_locked_flags() - and set @flags, as one word
+ */
+void __folio_set_locked_flags(struct folio *folio, unsigned long flags);
+
+static inline void __folio_set_locked(struct folio *folio)
+{
+	__folio_set_locked_flags(folio, 0);
+}
 
 static inline bool folio_test_locked(const struct folio *folio)
 {

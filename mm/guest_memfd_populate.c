@@ -26,6 +26,7 @@
 
 #include "host/errtext.h"
 #include "host/stream_copy.h"
+#include "mm/filemap_internal.h"
 #include "mm/folio_split.h"
 #include "mm/guest_memfd_internal.h"
 
@@ -39,42 +40,15 @@ void gmem_fill_init(struct gmem_fill *fill, struct guest_memfd *gmem)
 	fill->overwrite = false;
 	fill->small_until = 0;
 	fill->nr = 0;
-	fill->frame = 0;
-	fill->nr_frames = 0;
 	filemap_publish_init(&fill->publish, &gmem->mapping);
-}
-
-static struct folio *next_frame(struct gmem_fill *fill)
-{
-	struct folio *folio = fill->frames[fill->frame++];
-
-	folio_ref_unfreeze(folio, 1);
-	return folio;
 }
 
 void gmem_fill_end(struct gmem_fill *fill)
 {
 	filemap_publish_end(&fill->publish);
-	while (fill->frame < fill->nr_frames)
-		folio_put(next_frame(fill));
 }
 
 /* ---- take and copy --------------------------------------------------- */
-
-/*
- * One of @nr frames that will be needed.  All are taken together: between the
- * copies of pages each would find its descriptor out of the caches.
- */
-static struct folio *take_page(struct gmem_fill *fill, pgoff_t nr)
-{
-	if (fill->frame == fill->nr_frames) {
-		fill->frame = 0;
-		fill->nr_frames = folio_alloc_frozen(
-			fill->gmem->mapping.gfp_mask, fill->frames,
-			(unsigned int)min(nr, (pgoff_t)FILEMAP_PUBLISH_MAX));
-	}
-	return fill->nr_frames ? next_frame(fill) : NULL;
-}
 
 /* The largest order at @index that ends before @end. */
 static unsigned int largest_order(const struct gmem_fill *fill, pgoff_t index,
@@ -91,19 +65,51 @@ static unsigned int largest_order(const struct gmem_fill *fill, pgoff_t index,
 		     63 - (unsigned int)__builtin_clzll(end - index));
 }
 
-/* Short memory makes smaller folios; halves keep what follows aligned. */
-static struct folio *take_frame(struct gmem_fill *fill, pgoff_t index,
-				pgoff_t end)
+/* So many pages from @index on have to be single; at least one. */
+static unsigned int single_pages(const struct gmem_fill *fill, pgoff_t index,
+				 pgoff_t end)
+{
+	if (mapping_max_folio_order(&fill->gmem->mapping))
+		end = min(end, max(fill->small_until, index + 1));
+	return (unsigned int)min(end - index, (pgoff_t)FILEMAP_PUBLISH_MAX);
+}
+
+/*
+ * The next frames, of at most @order: several if that is 0.  Short memory makes
+ * smaller folios; halves keep what follows aligned.
+ *
+ * Return: how many were added to the fill's.
+ */
+static unsigned int take_frames(struct gmem_fill *fill, unsigned int order,
+				unsigned int nr)
 {
 	const gfp_t gfp = fill->gmem->mapping.gfp_mask;
-	unsigned int order = largest_order(fill, index, end);
-	struct folio *folio;
+	struct folio **folios = fill->folios + fill->nr;
 
-	do {
-		folio = order ? filemap_alloc_folio(gfp, order) :
-				take_page(fill, end - index);
-	} while (!folio && order--);
-	return folio;
+	for (; order; order--) {
+		*folios = filemap_alloc_folio(gfp | FILEMAP_GFP_LARGE, order);
+		if (*folios)
+			return 1;
+	}
+	nr = folio_alloc_frozen(gfp, folios, nr);
+	for (unsigned int i = 0; i < nr; i++)
+		folio_ref_unfreeze(folios[i], 1);
+	return nr;
+}
+
+/* The bytes of a folio.  Return: as fill->copy(); -EAGAIN, in smaller ones. */
+static int copy_folio(struct gmem_fill *fill, const struct folio *folio,
+		      pgoff_t index)
+{
+	const pgoff_t nr = (pgoff_t)folio_nr_pages(folio);
+	int err = fill->copy(fill, page_address(&folio->page),
+			     (u64)index << PAGE_SHIFT, nr << PAGE_SHIFT);
+
+	if (!err || nr == 1)
+		return err;
+	/* Its first pages can be had one by one. */
+	fill->small_until = index + nr;
+	return -EAGAIN;
 }
 
 /*
@@ -122,24 +128,28 @@ static int take_and_copy(struct gmem_fill *fill)
 	/* Beginning with a large folio, that one alone. */
 	end = max(end, index + (1UL << largest_order(fill, index, fill->end)));
 	while (index < end && fill->nr < FILEMAP_PUBLISH_MAX) {
-		struct folio *folio = take_frame(fill, index, end);
-		pgoff_t nr;
+		const unsigned int order = largest_order(fill, index, end);
+		unsigned int room = min_t(unsigned int, FILEMAP_PUBLISH_MAX -
+					  fill->nr, single_pages(fill, index,
+								 end));
+		unsigned int got = take_frames(fill, order, room);
 
-		if (!folio)
+		if (!got)
 			return fail(-ENOMEM, "no memory for page %" PRIu64,
 				    index, 0, 0);
-		nr = (pgoff_t)folio_nr_pages(folio);
-		err = fill->copy(fill, page_address(&folio->page),
-				 (u64)index << PAGE_SHIFT, nr << PAGE_SHIFT);
-		if (err) {
-			/* Its first pages can be had one by one. */
-			if (nr > 1)
-				fill->small_until = index + nr;
-			folio_put(folio);
-			return nr > 1 ? -EAGAIN : err;
+		for (; got && !err; got--) {
+			struct folio *folio = fill->folios[fill->nr];
+
+			err = copy_folio(fill, folio, index);
+			if (err)
+				break;
+			fill->nr++;
+			index += (pgoff_t)folio_nr_pages(folio);
 		}
-		fill->folios[fill->nr++] = folio;
-		index += nr;
+		for (unsigned int i = 0; i < got; i++)
+			folio_put(fill->folios[fill->nr + i]);
+		if (err)
+			return err;
 	}
 	return 0;
 }

@@ -128,13 +128,13 @@ void mem_cgroup_cancel_charge(struct mem_cgroup *memcg, unsigned long nr)
 		page_counter_uncharge(memcg, nr);
 }
 
-int mem_cgroup_charge(struct folio *folio, gfp_t gfp)
+int __mem_cgroup_charge(struct folio *folio, gfp_t gfp)
 {
 	struct mem_cgroup *memcg = get_mem_cgroup_from_current();
 	int err = try_charge(memcg, gfp, (unsigned long)folio_nr_pages(folio));
 
 	if (!err)
-		mem_cgroup_commit_charge(folio, memcg);
+		mem_cgroup_commit_charge(folio, mem_cgroup_id(memcg));
 	return err;
 }
 
@@ -146,7 +146,7 @@ void mem_cgroup_replace_folio(struct folio *old, struct folio *new)
 		return;
 	if (!mem_cgroup_is_root(memcg))
 		atomic64_add(folio_nr_pages(new), &memcg->usage);
-	mem_cgroup_commit_charge(new, memcg);
+	mem_cgroup_commit_charge(new, old->memcg_id);
 }
 
 void __mem_cgroup_uncharge(struct folio *folio)

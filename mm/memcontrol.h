@@ -111,11 +111,10 @@ int __must_check try_charge(struct mem_cgroup *memcg, gfp_t gfp,
 void mem_cgroup_cancel_charge(struct mem_cgroup *memcg, unsigned long nr);
 
 /* mem_cgroup_commit_charge() - Context: nobody else sees the folio yet. */
-static inline void mem_cgroup_commit_charge(struct folio *folio,
-					    struct mem_cgroup *memcg)
+static inline void mem_cgroup_commit_charge(struct folio *folio, u16 id)
 {
 	VM_BUG_ON_FOLIO(folio->memcg_id, folio);
-	folio->memcg_id = mem_cgroup_id(memcg);
+	folio->memcg_id = id;
 }
 
 /*
@@ -128,13 +127,22 @@ static inline void mem_cgroup_uncommit_charge(struct folio *folio)
 	folio->memcg_id = 0;
 }
 
+int __must_check __mem_cgroup_charge(struct folio *folio, gfp_t gfp);
+
 /*
  * mem_cgroup_charge() - let the current group pay for a folio
  *
  * Return: as try_charge().
  * Context: the folio is new; may sleep if @gfp lets it reclaim.
  */
-int __must_check mem_cgroup_charge(struct folio *folio, gfp_t gfp);
+static inline int __must_check mem_cgroup_charge(struct folio *folio, gfp_t gfp)
+{
+	if (unlikely(current->active_memcg || current->fail_nth))
+		return __mem_cgroup_charge(folio, gfp);
+	/* Of the root nothing is counted. */
+	mem_cgroup_commit_charge(folio, MEM_CGROUP_ROOT_ID);
+	return 0;
+}
 
 /*
  * mem_cgroup_replace_folio() - who has paid for @old pays for @new

@@ -304,6 +304,39 @@ static void test_fail_nth(void **state)
 	cache_end();
 }
 
+/* -EAGAIN three times: the lock, a frame, a node.  STABLE waits all the same. */
+static void test_fm_C26(void **state)
+{
+	const fgf_t fgp = FGP_LOCK | FGP_CREAT | FGP_NOWAIT;
+	struct folio *folio;
+	unsigned long used;
+
+	(void)state;
+	cache_begin();
+	cache_add(3, 0);
+	folio = filemap_lock_folio(&map, 3);
+	used = frames_in_use(the_machine());
+	assert_int_equal(PTR_ERR(__filemap_get_folio(&map, 3, fgp, 0)),
+			 -EAGAIN);
+	/* Far away: frame, charge, node. */
+	for (long n = 1; n <= 3; n++) {
+		current->fail_nth = n;
+		assert_int_equal(PTR_ERR(__filemap_get_folio(&map, 1UL << 30,
+							     fgp, GFP_USER)),
+				 -EAGAIN);
+		assert_int_equal(current->fail_nth, 0);
+	}
+	assert_int_equal(frames_in_use(the_machine()), used);
+	assert_int_equal(map.nrpages, 1);
+	/* Not under writeback: nothing to wait for. */
+	let_go(folio);
+	set_bit(AS_STABLE_WRITES, &map.flags);
+	folio = __filemap_get_folio(&map, 3, fgp | FGP_STABLE, 0);
+	assert_false(IS_ERR(folio));
+	let_go(folio);
+	cache_end();
+}
+
 static void test_fm_C12(void **state)
 {
 	struct folio *folio;
@@ -556,6 +589,7 @@ int main(void)
 		cmocka_unit_test(test_fm_C9),
 		cmocka_unit_test(test_fm_C10),
 		cmocka_unit_test(test_fail_nth),
+		cmocka_unit_test(test_fm_C26),
 		cmocka_unit_test(test_fm_C12),
 		cmocka_unit_test(test_fm_C13),
 		cmocka_unit_test(test_fm_C14),

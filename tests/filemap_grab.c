@@ -12,6 +12,8 @@
 
 #include "mm/filemap_grab.h"
 
+#include <stdlib.h>
+
 static struct folio_grab g;
 
 static int grab(pgoff_t start, pgoff_t nr, fgf_t fgp, unsigned int order)
@@ -47,6 +49,11 @@ static void release_grabbed(bool locked)
 			folio_unlock(g.folios[i]);
 		folio_put(g.folios[i]);
 	}
+}
+
+static struct folio *cached_at(pgoff_t index)
+{
+	return xa_load(&map.i_pages, index);
 }
 
 static void begin(void)
@@ -95,7 +102,7 @@ static void test_fm_B1(void **state)
  * All patterns of present, shadow, absent over eight indices, the leaf's end
  * among them: presence, positions and created bits as index by index.
  */
-static void test_case_H1(void **state)
+static void test_fm_B2_case_H1(void **state)
 {
 	(void)state;
 	begin();
@@ -129,7 +136,7 @@ static void test_case_H1(void **state)
 }
 
 /* What was there is taken as it is: large folios, and shadows around. */
-static void test_fm_large_present(void **state)
+static void test_fm_B9(void **state)
 {
 	(void)state;
 	begin();
@@ -146,7 +153,7 @@ static void test_fm_large_present(void **state)
 }
 
 /* Greedy orders: as large as alignment, range and limits allow. */
-static void test_large_orders(void **state)
+static void test_fm_B10(void **state)
 {
 	static const unsigned int orders[] = { 0, 1, 2, 6, 7, 8, 3 };
 	static const unsigned int small[] = { 0, 1, 2, 2, 2 };
@@ -169,16 +176,148 @@ static void test_large_orders(void **state)
 	end();
 }
 
-static void test_min_order(void **state)
+/*
+ * Blocks of four: the first may begin before the range, the last end behind it,
+ * and they are those that one grab for each index gives.
+ */
+static void test_fm_B20(void **state)
 {
 	(void)state;
 	cache_begin_orders(2, 4);
 	filemap_grab_init(&g);
-	assert_int_equal(grab(7, 3, CREATE, 0), 2);
-	assert_int_equal(g.folios[0]->index, 4);
-	assert_int_equal(g.next, 12);
-	check_grabbed(7, 2, true);
+	for (pgoff_t start = 0; start < 8; start++) {
+		for (pgoff_t nr = 1; nr <= 9; nr++) {
+			const pgoff_t last = start + nr - 1;
+			int blocks = (int)(last / 4 - start / 4) + 1, got;
+			struct folio *was;
+
+			was = cache_add(4, 2);
+			got = grab(start, nr, CREATE, 0);
+			assert_int_equal(got, blocks);
+			check_grabbed(start, got, true);
+			assert_int_equal(g.next, last / 4 * 4 + 4);
+			for (int i = 0; i < got; i++) {
+				pgoff_t index = (start / 4 + (pgoff_t)i) * 4;
+
+				assert_int_equal(g.folios[i]->index, index);
+				assert_int_equal(folio_order(g.folios[i]), 2);
+				assert_int_equal(g.created >> i & 1,
+						 index != 4);
+				assert_true(index != 4 || g.folios[i] == was);
+			}
+			release_grabbed(true);
+			cache_empty();
+		}
+	}
+	end();
+}
+
+/* One index is what __filemap_get_folio() does, in every state. */
+static void check_single(pgoff_t index, fgf_t fgp)
+{
+	struct folio *single = __filemap_get_folio(&map, index, fgp,
+						   map.gfp_mask);
+	bool was = !IS_ERR(single);
+	int err = was ? 0 : (int)PTR_ERR(single);
+	unsigned long flags = was ? single->flags : 0;
+	int refs = was ? folio_ref_count(single) : 0, got;
+	bool created = was && !folio_test_uptodate(single);
+
+	if (was) {
+		if (fgp & FGP_LOCK)
+			folio_unlock(single);
+		/* As it was: those that are there are up to date. */
+		if (created) {
+			folio_lock(single);
+			filemap_remove_folio(single);
+			folio_unlock(single);
+		}
+		folio_put(single);
+	}
+	lru_add_drain_all(the_machine());
+	got = grab(index, 1, fgp, 7);
+	assert_int_equal(got, was ? 1 : err);
+	if (!was)
+		return;
+	assert_int_equal(g.created, created);
+	assert_true(folio_contains(g.folios[0], index));
+	/* PG_waiters and the LRU come and go. */
+	assert_int_equal((g.folios[0]->flags ^ flags) &
+			 (BIT(PG_locked) | BIT(PG_uptodate) | BIT(PG_dirty) |
+			  BIT(PG_head)), 0);
+	assert_true(!created || folio_order(g.folios[0]) == 0);
+	/* The batch that it was in has been drained, or it is in one again. */
+	assert_true(abs(folio_ref_count(g.folios[0]) - refs) <= 1);
+	if (fgp & FGP_LOCK)
+		folio_unlock(g.folios[0]);
+	folio_put(g.folios[0]);
+}
+
+static void test_fm_B16(void **state)
+{
+	static const fgf_t flags[] = {
+		0, FGP_LOCK, FGP_LOCK | FGP_CREAT, CREATE,
+		FGP_LOCK | FGP_NOWAIT, FGP_LOCK | FGP_CREAT | FGP_NOWAIT,
+		FGP_ACCESSED, FGP_WRITEBEGIN,
+	};
+
+	(void)state;
+	begin();
+	for (unsigned int i = 0; i < ARRAY_SIZE(flags); i++) {
+		folio_mark_uptodate(cache_add(64, 0));
+		folio_mark_uptodate(cache_add(128, 4));
+		folio_mark_dirty(cached_at(128));
+		cache_shadow(70, 0, 3);
+		cache_shadow(256, 4, 3);
+		check_single(64, flags[i]);
+		check_single(133, flags[i]);
+		check_single(70, flags[i]);
+		check_single(260, flags[i]);
+		check_single(7, flags[i]);
+		check_single((pgoff_t)-1, flags[i]);
+		assert_valid(&t);
+		cache_empty();
+	}
+	end();
+}
+
+/* Up to the last index, and no further. */
+static void test_fm_B19(void **state)
+{
+	const pgoff_t max = (pgoff_t)-1;
+
+	(void)state;
+	begin();
+	for (pgoff_t nr = 1; nr <= 70; nr++) {
+		pgoff_t start = max - (nr - 1);
+		int got = grab(start, nr, CREATE, 0);
+
+		assert_true(got > 0);
+		check_grabbed(start, got, true);
+		assert_int_equal(got, min(nr, (pgoff_t)64));
+		assert_int_equal(g.folios[got - 1]->index,
+				 start + (pgoff_t)got - 1);
+		release_grabbed(true);
+		cache_empty();
+	}
+	assert_int_equal(grab(max, 2, CREATE, 0), -EINVAL);
+	end();
+}
+
+/* Who has locked lower ones may grab above them. */
+static void test_fm_B26(void **state)
+{
+	struct folio *lower;
+
+	(void)state;
+	begin();
+	cache_add(3, 0);
+	cache_add(6, 0);
+	lower = filemap_lock_folio(&map, 3);
+	assert_int_equal(grab(4, 8, CREATE, 0), 8);
+	check_grabbed(4, 8, true);
 	release_grabbed(true);
+	let_go(lower);
 	end();
 }
 
@@ -224,7 +363,7 @@ static void test_for_mmap(void **state)
 }
 
 /* A busy folio ends the prefix. */
-static void test_nowait(void **state)
+static void test_fm_B7(void **state)
 {
 	struct folio *busy;
 
@@ -350,7 +489,7 @@ static unsigned long take_all(struct page **pages)
 }
 
 /* No frame at all: -ENOMEM, or what is there (D6). */
-static void test_no_frames(void **state)
+static void test_fm_B5(void **state)
 {
 	static struct page *pages[4097];
 	unsigned long nr;
@@ -526,7 +665,7 @@ static void test_property(void **state)
 
 #ifdef PINFOLD_COUNTING
 /* One hold of the lock and one descent for each leaf of 64 pages. */
-static void test_holds(void **state)
+static void test_fm_B15(void **state)
 {
 	u64 holds, descents;
 
@@ -535,6 +674,9 @@ static void test_holds(void **state)
 	assert_int_equal(grab(0, 64, CREATE, 0), 64);
 	release_grabbed(true);
 	for (pgoff_t leaf = 1; leaf < 20; leaf++) {
+		/* Empty, all shadows, or some. */
+		for (pgoff_t i = 0; i < 64 && leaf % 4; i += leaf % 4)
+			cache_shadow(leaf * 64 + i, 0, 7);
 		holds = event_counts[EV_XA_LOCK];
 		descents = event_counts[EV_XA_DESCENTS];
 		assert_int_equal(grab(leaf * 64, 64, CREATE, 0), 64);
@@ -551,20 +693,23 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_fm_B1),
-		cmocka_unit_test(test_case_H1),
-		cmocka_unit_test(test_fm_large_present),
-		cmocka_unit_test(test_large_orders),
-		cmocka_unit_test(test_min_order),
+		cmocka_unit_test(test_fm_B2_case_H1),
+		cmocka_unit_test(test_fm_B9),
+		cmocka_unit_test(test_fm_B10),
+		cmocka_unit_test(test_fm_B20),
+		cmocka_unit_test(test_fm_B16),
+		cmocka_unit_test(test_fm_B19),
+		cmocka_unit_test(test_fm_B26),
 		cmocka_unit_test(test_not_created),
 		cmocka_unit_test(test_for_mmap),
-		cmocka_unit_test(test_nowait),
+		cmocka_unit_test(test_fm_B7),
 		cmocka_unit_test(test_fm_B12),
 		cmocka_unit_test(test_fm_B3),
 		cmocka_unit_test(test_fm_B4),
-		cmocka_unit_test(test_no_frames),
+		cmocka_unit_test(test_fm_B5),
 		cmocka_unit_test(test_property),
 #ifdef PINFOLD_COUNTING
-		cmocka_unit_test(test_holds),
+		cmocka_unit_test(test_fm_B15),
 #endif
 	};
 

@@ -152,7 +152,7 @@ static void test_fm_C21(void **state)
 	WRITE_ONCE(stop, true);
 	for (unsigned int i = 0; i < ARRAY_SIZE(works); i++) {
 		pthread_join(workers[i].thread, NULL);
-		assert_true(workers[i].done > 10);
+		assert_true(workers[i].done > 0);
 	}
 	assert_int_equal(map.nrpages, SPAN);
 	cache_end();

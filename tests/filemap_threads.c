@@ -130,7 +130,7 @@ static void sleep_ms(long ms)
 	nanosleep(&ts, NULL);
 }
 
-static void test_storm(void **state)
+static void test_fm_B8(void **state)
 {
 	static struct worker workers[7];
 	struct random rnd;
@@ -202,7 +202,7 @@ static void *grab_stable(void *arg)
 	return NULL;
 }
 
-/* The last part of C26. */
+/* The last part of fm_C26. */
 static void test_stable(void **state)
 {
 	pthread_t thread;
@@ -230,7 +230,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_fm_C3),
 		cmocka_unit_test(test_stable),
-		cmocka_unit_test(test_storm),
+		cmocka_unit_test(test_fm_B8),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -146,7 +146,16 @@ static void test_fm_C16(void **state)
 	punch(B(600), B(700));
 	check_gone(512, 1024);
 	folio_put(other);
-	/* dirty stays, zeroed; C27 */
+	cache_end();
+}
+
+/* Dirty it stays, zeroed: what is around the hole has no other copy. */
+static void test_fm_C27(void **state)
+{
+	struct folio *other;
+
+	(void)state;
+	cache_begin();
 	add_filled(512, 9);
 	set_dirty(512);
 	other = filemap_get_folio(&map, 512);
@@ -257,6 +266,7 @@ int main(void)
 		cmocka_unit_test(test_split),
 		cmocka_unit_test(test_split_fails),
 		cmocka_unit_test(test_fm_C16),
+		cmocka_unit_test(test_fm_C27),
 		cmocka_unit_test(test_shadows_and_all),
 		cmocka_unit_test(test_property),
 		cmocka_unit_test(test_fm_C18),

@@ -17,8 +17,6 @@
 
 static struct folio *folio;
 static bool stop;
-static unsigned long rounds;	/* of the thief */
-static unsigned long served;
 
 static void sleep_us(long us)
 {
@@ -32,81 +30,116 @@ static void start(pthread_t *thread, void *(*fn)(void *), void *arg)
 	assert_int_equal(pthread_create(thread, NULL, fn, arg), 0);
 }
 
-/* Takes it again at once, and sleeps with it: who is woken is always late. */
-static void *steal(void *arg)
-{
-	struct machine *previous = machine_enter(the_machine());
+/* ---- one waiter ----------------------------------------------------------- */
 
-	(void)arg;
-	while (!READ_ONCE(stop)) {
-		folio_lock(folio);
-		WRITE_ONCE(rounds, rounds + 1);
-		sleep_us(500);
-		folio_unlock(folio);
-	}
-	machine_leave(previous);
-	return NULL;
-}
-
-/* A wait that is ended: longer than any that is not starved. */
-#define TOO_MANY	2000
+static struct waiter *victim;
+static int ended;
+static bool let_it_go;
 
 static void *wait_for_it(void *arg)
 {
 	struct machine *previous = machine_enter(the_machine());
 
 	(void)arg;
-	folio_lock(folio);
-	WRITE_ONCE(served, rounds);
-	folio_unlock(folio);
+	smp_store_release(&victim, current->waiter);
+	ended = folio_lock_mode(folio, SUBCLASS_NORMAL, WAIT_INTERRUPTIBLE);
+	while (!ended && !READ_ONCE(let_it_go))
+		sleep_us(50);
+	if (!ended)
+		folio_unlock(folio);
+	waiter_clear();
 	machine_leave(previous);
 	return NULL;
 }
 
+static bool is_heir(void)
+{
+	return READ_ONCE(the_machine()->folio_heirs[folio_pfn(folio) %
+						    FOLIO_WAIT_QUEUES].first);
+}
+
+/* Sleeping for the folio, which this thread has locked. */
+static void start_waiter(pthread_t *thread)
+{
+	victim = NULL;
+	let_it_go = false;
+	start(thread, wait_for_it, NULL);
+	while (!smp_load_acquire(&victim) ||
+	       !READ_ONCE(folio_waitqueue(folio)->nr_waiters))
+		sleep_us(50);
+}
+
+/* As if it had been unlocked, and locked again before he was awake. */
+static unsigned int let_it_lose(void)
+{
+	unsigned int losses;
+
+	for (losses = 0; !is_heir() && losses < 1000; losses++) {
+		wake_up_all(folio_waitqueue(folio));
+		sleep_us(300);
+	}
+	return losses;
+}
+
 static void test_fm_C24(void **state)
 {
-	pthread_t thief, waiter;
-
 	(void)state;
 	cache_begin();
 	folio = cache_add(3, 0);
-	start(&thief, steal, NULL);
-	for (unsigned int i = 0; i < 10; i++) {
-		unsigned long before;
+	for (unsigned int i = 0; i < 20; i++) {
+		pthread_t waiter;
 
-		while (!READ_ONCE(rounds))
-			sleep_us(100);
-		before = READ_ONCE(rounds);
-		WRITE_ONCE(served, 0);
-		start(&waiter, wait_for_it, NULL);
-		while (!READ_ONCE(served) &&
-		       READ_ONCE(rounds) - before < TOO_MANY)
-			sleep_us(500);
-		/* Five losses; more rounds if it was slow to wake up. */
-		assert_true(READ_ONCE(served));
-		assert_true(READ_ONCE(served) - before < TOO_MANY / 10);
+		folio_lock(folio);
+		start_waiter(&waiter);
+		assert_false(is_heir());
+		/* Some more if he is slow. */
+		assert_in_range(let_it_lose(), 4, 999);
+		assert_true(is_heir());
+		/* It stays locked: it is his, and nobody is faster. */
+		folio_unlock(folio);
+		assert_false(folio_trylock(folio));
+		assert_false(is_heir());
+		WRITE_ONCE(let_it_go, true);
 		pthread_join(waiter, NULL);
+		assert_int_equal(ended, 0);
+		assert_false(folio_test_locked(folio));
 	}
-	WRITE_ONCE(stop, true);
-	pthread_join(thief, NULL);
-	assert_false(folio_test_locked(folio));
 	cache_end();
 }
 
-/* ---- signals -------------------------------------------------------------- */
+/* He is handed the lock, and a signal comes before he is awake. */
+static void test_heir_and_signal(void **state)
+{
+	(void)state;
+	cache_begin();
+	folio = cache_add(3, 0);
+	for (unsigned int i = 0; i < 100; i++) {
+		pthread_t waiter;
 
-static struct waiter *victim;
-static int ended;
+		folio_lock(folio);
+		start_waiter(&waiter);
+		let_it_lose();
+		WRITE_ONCE(let_it_go, true);
+		if (i & 1)
+			waiter_post(victim, SIGNAL_ORDINARY);
+		folio_unlock(folio);
+		waiter_post(victim, SIGNAL_ORDINARY);
+		pthread_join(waiter, NULL);
+		/* With it or without: it is not lost. */
+		assert_false(folio_test_locked(folio));
+		assert_false(is_heir());
+	}
+	cache_end();
+}
 
-static void *wait_interruptible(void *arg)
+static void *grab_interruptible(void *arg)
 {
 	struct machine *previous = machine_enter(the_machine());
 
 	(void)arg;
 	smp_store_release(&victim, current->waiter);
-	ended = folio_lock_mode(folio, SUBCLASS_NORMAL, WAIT_INTERRUPTIBLE);
-	if (!ended)
-		folio_unlock(folio);
+	ended = (int)PTR_ERR(__filemap_get_folio(&map, 3, FGP_LOCK |
+						 FGP_INTERRUPTIBLE, 0));
 	waiter_clear();
 	machine_leave(previous);
 	return NULL;
@@ -119,9 +152,10 @@ static void test_signal(void **state)
 	(void)state;
 	cache_begin();
 	folio = cache_add(3, 0);
+	lru_add_drain_all(the_machine());
 	folio_lock(folio);
 	victim = NULL;
-	start(&waiter, wait_interruptible, NULL);
+	start(&waiter, grab_interruptible, NULL);
 	while (!smp_load_acquire(&victim))
 		sleep_us(100);
 	sleep_us(1000);
@@ -129,6 +163,7 @@ static void test_signal(void **state)
 	pthread_join(waiter, NULL);
 	assert_int_equal(ended, -EINTR);
 	assert_true(folio_test_locked(folio));
+	assert_int_equal(folio_ref_count(folio), 1);
 	folio_unlock(folio);
 	cache_end();
 }
@@ -256,6 +291,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_fm_C24),
+		cmocka_unit_test(test_heir_and_signal),
 		cmocka_unit_test(test_signal),
 		cmocka_unit_test(test_storm),
 		cmocka_unit_test(test_fm_C11),

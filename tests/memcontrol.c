@@ -9,6 +9,7 @@
 #include "tests/filemap_test.h"
 
 #include "mm/filemap_grab.h"
+#include "mm/filemap_publish.h"
 #include "mm/folio_split.h"
 #include "mm/memcontrol.h"
 #include "mm/truncate.h"
@@ -222,6 +223,37 @@ static void test_conflict(void **state)
 	end();
 }
 
+/* What is filled first is paid for when it is published, or is not. */
+static void test_publish(void **state)
+{
+	struct filemap_publish publish;
+	struct folio *folios[20];
+
+	(void)state;
+	begin(12);
+	filemap_publish_init(&publish, &map);
+	for (unsigned int i = 0; i < 20; i++)
+		folios[i] = filemap_alloc_folio(GFP_USER, 0);
+	set_active_memcg(NULL);
+	cache_add(100 + 8, 0);
+	set_active_memcg(group);
+	/* Up to what is there; those behind are nobody's. */
+	assert_int_equal(filemap_publish_folios(&publish, 100, folios, 10), 8);
+	assert_int_equal(usage(), 8);
+	assert_ptr_equal(folio_memcg(folios[7]), group);
+	assert_null(folio_memcg(folios[8]));
+	/* As many as it may have: they are dirty, and none is reclaimed. */
+	assert_int_equal(filemap_publish_folios(&publish, 200, folios + 8, 12),
+			 4);
+	assert_int_equal(filemap_publish_folios(&publish, 300, folios + 12, 8),
+			 -ENOMEM);
+	assert_int_equal(usage(), 12);
+	for (unsigned int i = 12; i < 20; i++)
+		folio_put(folios[i]);
+	filemap_publish_end(&publish);
+	end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -232,6 +264,7 @@ int main(void)
 		cmocka_unit_test(test_large),
 		cmocka_unit_test(test_fail_nth),
 		cmocka_unit_test(test_conflict),
+		cmocka_unit_test(test_publish),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,7 +14,7 @@
 
 static void test_fm_C19(void **state)
 {
-	struct folio *dirty, *held, *locked, *writeback, *pinned;
+	struct folio *dirty, *held, *locked, *writeback, *pinned, *cancelled;
 	pgoff_t i;
 
 	(void)state;
@@ -32,6 +32,11 @@ static void test_fm_C19(void **state)
 	writeback = filemap_lock_folio(&map, 3);
 	folio_start_writeback(writeback);
 	let_go(writeback);
+	/* Clean again, but still marked until somebody looks. */
+	cancelled = filemap_lock_folio(&map, 7);
+	folio_mark_dirty(cancelled);
+	folio_cancel_dirty(cancelled);
+	let_go(cancelled);
 	pinned = filemap_get_folio(&map, 128 + 5);
 	atomic_inc(&pinned->_pincount);
 	/* The rest, all their pages. */

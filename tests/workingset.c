@@ -301,6 +301,32 @@ static void test_nodes(void **state)
 	cache_end();
 }
 
+/* What keeps count is counted again, and a node that is lost is missed. */
+static void test_checked(void **state)
+{
+	struct workingset *ws;
+	struct xa_node *node;
+
+	(void)state;
+	cache_begin();
+	ws = &the_machine()->workingset;
+	add_shadow_nodes(3);
+	assert_valid(&t);
+	ws->nr_shadow_nodes++;
+	assert_int_equal(mm_validate(the_machine(), NULL), MM_CACHE);
+	ws->nr_shadow_nodes--;
+	node = list_first_entry(&ws->shadow_nodes, struct xa_node,
+				private_list);
+	list_del(&node->private_list);
+	INIT_LIST_HEAD(&node->private_list);
+	ws->nr_shadow_nodes--;
+	assert_int_equal(mm_validate(the_machine(), NULL), MM_CACHE);
+	list_add(&node->private_list, &ws->shadow_nodes);
+	ws->nr_shadow_nodes++;
+	assert_valid(&t);
+	cache_end();
+}
+
 /* In the head there is no node, and no list knows of the shadow. */
 static void test_lone_shadow(void **state)
 {
@@ -347,7 +373,7 @@ static void test_large_shadows(void **state)
 }
 
 /* Values that are somebody's are no shadows. */
-static void test_kept_values(void **state)
+static void test_fm_B25(void **state)
 {
 	struct folio *folio;
 
@@ -363,7 +389,7 @@ static void test_kept_values(void **state)
 				    fgf_set_order(PAGES(16)), 0);
 	assert_int_equal(folio_order(folio), 2);
 	let_go(folio);
-	/* fm_B25: at the start, in the middle, under a large one */
+	/* At the start, in the middle, under a large one. */
 	for (unsigned int order = 0; order < 6; order++) {
 		assert_int_equal(filemap_grab_folios(&map, 70, 8, FGP_LOCK |
 						     FGP_CREAT, 0, order, &g),
@@ -376,6 +402,12 @@ static void test_kept_values(void **state)
 	}
 	assert_int_equal(filemap_grab_folios(&map, 70, 8, FGP_LOCK, 0, 0, &g),
 			 -ENOENT);
+	assert_int_equal(filemap_grab_folios(&map, 69, 8, 0, 0, 0, &g), 1);
+	folio_put(g.folios[0]);
+	assert_int_equal(filemap_grab_folios(&map, 69, 0, FGP_CREAT, 0, 0, &g),
+			 -EINVAL);
+	assert_int_equal(filemap_grab_folios(&map, 69, (pgoff_t)-68, FGP_CREAT,
+					     0, 0, &g), -EINVAL);
 	assert_ptr_equal(xa_load(&map.i_pages, 70), xa_mk_value(5));
 	filemap_grab_end(&g);
 	assert_valid(&t);
@@ -391,9 +423,10 @@ int main(void)
 		cmocka_unit_test(test_fm_B11),
 		cmocka_unit_test(test_fm_B23),
 		cmocka_unit_test(test_nodes),
+		cmocka_unit_test(test_checked),
 		cmocka_unit_test(test_lone_shadow),
 		cmocka_unit_test(test_large_shadows),
-		cmocka_unit_test(test_kept_values),
+		cmocka_unit_test(test_fm_B25),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

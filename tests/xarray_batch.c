@@ -181,6 +181,55 @@ static void run_of_values(void **state)
 
 #define BATCH_TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, xa_teardown)
 
+/* Any leaf, any run, against a flat array. */
+static void replace_runs(void **state)
+{
+	void *was[FAN], *olds[FAN];
+
+	(void)state;
+	for (unsigned int round = 0; round < 3000; round++) {
+		unsigned int first = (unsigned int)random_below(&rnd, FAN);
+		unsigned int nr = 1 + (unsigned int)random_below(&rnd, FAN);
+		XA_STATE(xas, xa, FAN + first);
+		unsigned int n, stop;
+
+		for (unsigned int i = 0; i < FAN; i++) {
+			unsigned int order = (unsigned int)random_below(&rnd, 3);
+
+			if (order > 1 || i & ((1u << order) - 1))
+				order = 0;
+			if (random_chance(&rnd, 5))
+				xa_store(xa, FAN + i, ptr(i), 0);
+			else if (random_chance(&rnd, 60))
+				store_order(xa, FAN + i, random_chance(&rnd, 10)
+					    ? order : 0, val(i));
+			i += (1u << order) - 1;
+		}
+		for (unsigned int i = 0; i < FAN; i++)
+			was[i] = xa_load(xa, FAN + i);
+		for (stop = first; stop < min(first + nr, FAN); stop++)
+			if (was[stop] && (!xa_is_value(was[stop]) ||
+					  xa_get_order(xa, FAN + stop)))
+				break;
+		assert_true(xas_alloc_spares(&xas, 3, 0));
+		xa_lock(xa);
+		n = xas_replace_run(&xas, entries, olds, nr);
+		xa_unlock(xa);
+		xas_destroy(&xas);
+		assert_int_equal(n, stop - first);
+		for (unsigned int i = 0; i < FAN; i++) {
+			bool in = i >= first && i < stop;
+
+			assert_ptr_equal(xa_load(xa, FAN + i), in ?
+					 entries[i - first] : was[i]);
+			if (in)
+				assert_ptr_equal(olds[i - first], was[i]);
+		}
+		assert_valid(xa);
+		xa_destroy(xa);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -190,6 +239,7 @@ int main(void)
 		BATCH_TEST(run_needs_memory),
 		BATCH_TEST(run_at_max),
 		BATCH_TEST(run_of_values),
+		BATCH_TEST(replace_runs),
 	};
 
 	random_init(&rnd);
