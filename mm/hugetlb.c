@@ -11,8 +11,9 @@
  *    - so does who takes a page away from a relative,
  *    - truncation takes entries away above the size, where nothing comes again;
  *      so what was seen of an entry is looked at again under its table's lock.
- * 3. A place above the size of the file is empty once truncation has passed:
- *    under the table's lock, the size is looked at before an entry is made.
+ * 3. A place above the size of the file is empty once truncation has passed: the
+ *    size is looked at with the place locked, and truncation waits for those
+ *    who may have seen the old one.
  *
  * Locks: the place's lock (machine->hugetlb_fault), then what hugetlb_pool.c and
  * hugetlbfs.c take; the locks of the area's trees; page-table lock.
@@ -40,6 +41,14 @@ struct rw_semaphore *hugetlb_lock_place(struct hstate *h, const void *owner,
 
 	down_write(lock);
 	return lock;
+}
+
+void hugetlb_wait_for_faults(void)
+{
+	for (unsigned int i = 0; i < HUGETLB_FAULT_LOCKS; i++) {
+		down_write(&current->machine->hugetlb_fault[i]);
+		up_write(&current->machine->hugetlb_fault[i]);
+	}
 }
 
 /* What is private to a family, and what a file's areas share, meet here. */
@@ -72,10 +81,9 @@ pmd_t *hugetlb_alloc_leaf(struct vm_area_struct *vma, pf_addr_t address)
 
 /* A page of the area's own.  The leaf is empty while the place is locked. */
 static vm_fault_t map_new_page(struct vm_area_struct *vma, pmd_t *leaf,
-				  pf_addr_t address, bool write)
+			       pf_addr_t address, bool write)
 {
 	struct folio *folio;
-	bool above_size;
 	spinlock_t *ptl;
 
 	anon_vma_prepare(vma);
@@ -88,17 +96,11 @@ static vm_fault_t map_new_page(struct vm_area_struct *vma, pmd_t *leaf,
 		       huge_page_size(hstate_vma(vma)));
 	__folio_set_uptodate(folio);
 	ptl = hugetlb_leaf_lock(leaf);
-	above_size = hugetlbfs_above_size(vma, address);
-	if (likely(!above_size)) {
-		hugetlb_add_new_anon_rmap(folio, vma, address);
-		set_pmd_at(vma->vm_mm, address, leaf,
-			   hugetlb_new_leaf(vma, folio, write));
-	}
+	hugetlb_add_new_anon_rmap(folio, vma, address);
+	set_pmd_at(vma->vm_mm, address, leaf,
+		   hugetlb_new_leaf(vma, folio, write));
 	spin_unlock(ptl);
-	if (likely(!above_size))
-		return 0;
-	hugetlb_put_own(vma, address, folio);
-	return VM_FAULT_SIGBUS;
+	return 0;
 }
 
 /*

@@ -66,6 +66,9 @@ struct folio *alloc_hugetlb_folio(struct vm_area_struct *vma,
 struct rw_semaphore *hugetlb_lock_place(struct hstate *h, const void *owner,
 					pgoff_t index);
 
+/* hugetlb_wait_for_faults() - those who come see what was written before */
+void hugetlb_wait_for_faults(void);
+
 /*
  * hugetlb_unmap_mapping() - no entry maps these pages of a file any more
  * @only: the one folio that is meant; NULL: whatever is there, copies too

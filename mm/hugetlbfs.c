@@ -21,8 +21,8 @@
  *    so while it is, no area can begin to map the page, and a hole stays empty
  *    until who punches is through with it (case_H12).
  * 4. Truncation leaves neither pages nor entries: with i_rwsem not held they are
- *    made below the size, in a read section of resv_sem, and truncation has
- *    waited for those who saw the old one.
+ *    made below the size, with the place locked, and truncation waits for those
+ *    who may have seen the old one.
  *
  * Locks: i_rwsem of its own rank (mapping an area takes it inside mmap_lock), the
  * place's lock, resv_sem, i_mmap_rwsem of its own rank, folio lock, xa_lock,
@@ -327,11 +327,10 @@ static void hugetlbfs_truncate(struct inode *inode, u64 size)
 {
 	struct hugetlbfs_inode_info *info = HUGETLBFS_I(inode);
 
+	/* Who saw the old size is through with it; who comes sees the new one. */
+	hugetlb_wait_for_faults();
 	hugetlb_unmap_mapping(&inode->i_data, size >> PAGE_SHIFT, (pgoff_t)-1,
 			      NULL);
-	/* Who saw the old size has made its entry; who comes sees the new one. */
-	down_write(&info->resv_sem);
-	up_write(&info->resv_sem);
 	empty_places(info, size >> place_shift(info), ULONG_MAX, true);
 }
 
