@@ -225,9 +225,31 @@ static void allocate_few(struct worker *w)
 	w->done++;
 }
 
+/* Is it empty, and still there? */
+static bool is_empty(struct folio *folio)
+{
+	bool empty;
+
+	folio_lock(folio);
+	empty = folio->mapping && folio_test_uptodate(folio) &&
+		page_is_zero(page_address(&folio->page));
+	folio_unlock(folio);
+	return empty;
+}
+
+/* A page that a fault has prepared is the guest's: nobody fills it. */
 static void only_fault(struct worker *w)
 {
-	put_page(gmem_page(random_below(&w->rnd, FEW)));
+	struct page *page = gmem_page(random_below(&w->rnd, FEW));
+	struct folio *folio = page_folio(page);
+
+	if (is_empty(folio)) {
+		sched_yield();
+		folio_lock(folio);
+		BUG_ON(folio->mapping && !page_is_zero(page_address(page)));
+		folio_unlock(folio);
+	}
+	put_page(page);
 	w->done++;
 }
 
@@ -235,7 +257,6 @@ static void empty_pages(struct worker *w)
 {
 	pgoff_t index = random_below(&w->rnd, FEW);
 	struct folio *folio = filemap_get_folio(&gmem->mapping, index);
-	bool zero;
 
 	w->done++;
 	if (IS_ERR(folio))
@@ -244,11 +265,7 @@ static void empty_pages(struct worker *w)
 	 * Zero ones, that a fault has made, and that nobody else takes away; who
 	 * has filled one does it himself.
 	 */
-	folio_lock(folio);
-	zero = folio_test_uptodate(folio) &&
-	       page_is_zero(page_address(&folio->page));
-	folio_unlock(folio);
-	if (zero)
+	if (is_empty(folio))
 		BUG_ON(guest_memfd_punch(gmem, PAGES(index), PAGE_SIZE));
 	folio_put(folio);
 }
