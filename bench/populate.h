@@ -108,6 +108,7 @@ int __must_check populate_limit_begin(struct populate_limit *l,
 				      struct random *shuffle);
 void populate_limit_end(struct populate_limit *l);
 void populate_limit_add(struct populate_lane *lane);
+void populate_limit_empty(struct populate_lane *lane);
 void populate_limit_query(struct populate_lane *lane);
 void populate_limit_copy(struct populate_lane *lane);
 void populate_limit_stream(struct populate_lane *lane);

@@ -109,6 +109,22 @@ void populate_limit_add(struct populate_lane *lane)
 	lane->done = lane->end - lane->start;
 }
 
+/* What the engine does to descriptors when a file is emptied, in the same order. */
+void populate_limit_empty(struct populate_lane *lane)
+{
+	const struct populate *p = lane->p;
+	const unsigned long nr = 1UL << p->order;
+
+	for (pgoff_t index = lane->end; index > lane->start; index -= nr) {
+		struct page *page = p->limit.frames[(index - 1) >> p->order];
+
+		for (unsigned long i = nr; i-- > 0;)
+			WRITE_ONCE(page[i].compound_head, 0);
+		WRITE_ONCE(page->flags, 0);
+		atomic_set(&page->_refcount, 0);
+	}
+}
+
 void populate_limit_query(struct populate_lane *lane)
 {
 	const struct populate *p = lane->p;

@@ -261,8 +261,11 @@ static void run_round(struct populate_lane *lane)
 	if (lane == &p->lanes[0] && !lane->err)
 		lane->err = check_turn(p);
 	gate_wait(&p->gate);
+	/* Both find the descriptors where emptying leaves them in the caches. */
 	if (engine)
 		empty_stripe(lane);
+	else if (!p->copy && p->file != FILE_FULL)
+		populate_limit_empty(lane);
 	gate_wait(&p->gate);
 }
 
