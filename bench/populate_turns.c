@@ -255,16 +255,18 @@ static void run_round(struct populate_lane *lane)
 	struct populate *p = lane->p;
 	const bool engine = p->way->engine;
 
+	/* Both find descriptors in the caches as what goes before leaves them. */
 	if (engine && !lane->err)
 		lane->err = fill_before(lane);
+	else if (!p->copy && p->file == FILE_FULL)
+		populate_limit_add(lane);
 	timed_fill(lane);
 	if (lane == &p->lanes[0] && !lane->err)
 		lane->err = check_turn(p);
 	gate_wait(&p->gate);
-	/* Both find the descriptors where emptying leaves them in the caches. */
 	if (engine)
 		empty_stripe(lane);
-	else if (!p->copy && p->file != FILE_FULL)
+	else if (!p->copy)
 		populate_limit_empty(lane);
 	gate_wait(&p->gate);
 }
