@@ -308,7 +308,7 @@ def the_engine_is_clean():
     if LONG:
         limits = ["--bound", "2", "--seconds", str(LONG)]
     else:
-        limits = ["--bound", "1", "--seconds", "1", "--schedules", "1000"]
+        limits = ["--bound", "1", "--seconds", "1", "--schedules", "250"]
     left = clean_all(*limits)
     print(f"# not finished with {' '.join(limits)}: {' '.join(left)}")
     assert len(left) < len(names("scenarios", ".c")) / 2, left
