@@ -77,7 +77,7 @@ static void case_H11(void **state)
 	assert_int_equal(pf_file_open(t.machine, fd, true, &file), 0);
 	map_file(&t, BASE, 8, RW, SHARED, file, 0);
 	assert_int_equal(pthread_create(&reader, NULL, read_third, &rounds), 0);
-	for (int i = 0; i < 300; i++) {
+	for (int i = 0; i < 2000; i++) {
 		arm(fd);
 		punch(file, 3, 1);
 		assert_int_equal(pf_file_read(file, &word, sizeof(word),
