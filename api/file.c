@@ -13,13 +13,8 @@
 #include <inttypes.h>
 
 /* Each call enters the machine of its file. */
-#define IN_MACHINE(file, call) ({					\
-	struct machine *_previous =					\
-		machine_enter(file_inode(file_of(file))->machine);	\
-	__auto_type _ret = (call);					\
-	machine_leave(_previous);					\
-	_ret;								\
-})
+#define IN_MACHINE(file, call)	\
+	IN_MACHINE_OF(file_inode(file_of(file))->machine, call)
 
 int pf_file_open(struct pf_machine *machine, int fd, bool writable,
 		 struct pf_file **out)

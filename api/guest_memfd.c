@@ -17,6 +17,8 @@ static struct guest_memfd *gmem_of(const struct pf_guest_memfd *gmem)
 	return (struct guest_memfd *)gmem;
 }
 
+#define IN_MACHINE(gmem, call)	IN_MACHINE_OF((gmem)->mapping.machine, call)
+
 static struct machine *enter(const struct guest_memfd *gmem)
 {
 	return machine_enter(gmem->mapping.machine);
@@ -65,22 +67,16 @@ int pf_guest_memfd_allocate(struct pf_guest_memfd *handle, uint64_t offset,
 			    uint64_t length)
 {
 	struct guest_memfd *gmem = gmem_of(handle);
-	struct machine *previous = enter(gmem);
-	int err = guest_memfd_allocate(gmem, offset, length);
 
-	machine_leave(previous);
-	return err;
+	return IN_MACHINE(gmem, guest_memfd_allocate(gmem, offset, length));
 }
 
 int pf_guest_memfd_punch(struct pf_guest_memfd *handle, uint64_t offset,
 			 uint64_t length)
 {
 	struct guest_memfd *gmem = gmem_of(handle);
-	struct machine *previous = enter(gmem);
-	int err = guest_memfd_punch(gmem, offset, length);
 
-	machine_leave(previous);
-	return err;
+	return IN_MACHINE(gmem, guest_memfd_punch(gmem, offset, length));
 }
 
 int pf_guest_memfd_get_pfn(struct pf_guest_memfd *handle, uint64_t index,
@@ -112,33 +108,24 @@ int64_t pf_guest_memfd_read(struct pf_guest_memfd *handle, uint64_t offset,
 			    void *to, uint64_t bytes)
 {
 	struct guest_memfd *gmem = gmem_of(handle);
-	struct machine *previous = enter(gmem);
-	int64_t ret = guest_memfd_read(gmem, offset, to, bytes);
 
-	machine_leave(previous);
-	return ret;
+	return IN_MACHINE(gmem, guest_memfd_read(gmem, offset, to, bytes));
 }
 
 int64_t pf_guest_memfd_populate(struct pf_guest_memfd *handle, uint64_t offset,
 				const void *from, uint64_t bytes)
 {
 	struct guest_memfd *gmem = gmem_of(handle);
-	struct machine *previous = enter(gmem);
-	int64_t ret = guest_memfd_populate(gmem, offset, from, bytes);
 
-	machine_leave(previous);
-	return ret;
+	return IN_MACHINE(gmem, guest_memfd_populate(gmem, offset, from, bytes));
 }
 
 int64_t pf_guest_memfd_write(struct pf_guest_memfd *handle, uint64_t offset,
 			     const void *from, uint64_t bytes)
 {
 	struct guest_memfd *gmem = gmem_of(handle);
-	struct machine *previous = enter(gmem);
-	int64_t ret = guest_memfd_write(gmem, offset, from, bytes);
 
-	machine_leave(previous);
-	return ret;
+	return IN_MACHINE(gmem, guest_memfd_write(gmem, offset, from, bytes));
 }
 
 int64_t pf_guest_memfd_restore(struct pf_guest_memfd *handle, int fd,
@@ -146,11 +133,8 @@ int64_t pf_guest_memfd_restore(struct pf_guest_memfd *handle, int fd,
 			       uint64_t bytes)
 {
 	struct guest_memfd *gmem = gmem_of(handle);
-	struct machine *previous = enter(gmem);
-	int64_t ret = guest_memfd_restore(gmem, fd, file_offset, offset, bytes);
 
-	machine_leave(previous);
-	return ret;
+	return IN_MACHINE(gmem, guest_memfd_restore(gmem, fd, file_offset, offset, bytes));
 }
 
 int64_t pf_guest_memfd_save(struct pf_guest_memfd *handle, int fd,
@@ -158,9 +142,6 @@ int64_t pf_guest_memfd_save(struct pf_guest_memfd *handle, int fd,
 			    uint64_t bytes)
 {
 	struct guest_memfd *gmem = gmem_of(handle);
-	struct machine *previous = enter(gmem);
-	int64_t ret = guest_memfd_save(gmem, fd, file_offset, offset, bytes);
 
-	machine_leave(previous);
-	return ret;
+	return IN_MACHINE(gmem, guest_memfd_save(gmem, fd, file_offset, offset, bytes));
 }

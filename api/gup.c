@@ -13,12 +13,7 @@
  * Each call enters the machine of its mm.  An array is needed whenever pages are
  * asked for; the engine checks the rest.
  */
-#define IN_MACHINE(mm, call) ({						\
-	struct machine *_previous = machine_enter(mm_of(mm)->machine);	\
-	long _ret = (call);						\
-	machine_leave(_previous);					\
-	_ret;								\
-})
+#define IN_MACHINE(mm, call)	IN_MACHINE_OF(mm_of(mm)->machine, call)
 
 long pf_pin_user_pages(struct pf_mm *mm, pf_addr_t start,
 		       unsigned long nr_pages, unsigned int flags,

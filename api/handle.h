@@ -33,4 +33,12 @@ static inline struct page **pages_of(struct pf_page **pages)
 	return (struct page **)pages;
 }
 
+/* Frame numbers and entries are of the machine that is entered. */
+#define IN_MACHINE_OF(entered, call) ({					\
+	struct machine *_previous = machine_enter(entered);		\
+	__auto_type _ret = (call);					\
+	machine_leave(_previous);					\
+	_ret;								\
+})
+
 #endif

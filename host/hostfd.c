@@ -44,48 +44,44 @@ void hostfd_close(int fd)
 	close(fd);
 }
 
-static ssize_t read_some(int fd, const struct iovec *iov, unsigned int nr,
-			 u64 pos)
+void iov_advance(struct iovec **iov, unsigned int *nr, size_t bytes)
 {
-	ssize_t got;
-
-	do {
-		got = preadv(fd, iov, (int)nr, (off_t)pos);
-	} while (got < 0 && errno == EINTR);
-	return got < 0 ? -errno : got;
+	while (*nr && bytes >= (*iov)->iov_len) {
+		bytes -= (*iov)->iov_len;
+		++*iov;
+		--*nr;
+	}
+	if (bytes) {
+		(*iov)->iov_base = (char *)(*iov)->iov_base + bytes;
+		(*iov)->iov_len -= bytes;
+	}
 }
 
-static void use_up(struct iovec *iov, unsigned int nr, size_t bytes)
+int hostfd_readv(int fd, struct iovec **iov, unsigned int *nr, u64 pos,
+		 u64 *done)
 {
-	for (unsigned int i = 0; i < nr && bytes; i++) {
-		size_t part = bytes < iov[i].iov_len ? bytes : iov[i].iov_len;
+	*done = 0;
+	while (*nr) {
+		ssize_t got = preadv(fd, *iov, (int)*nr, (off_t)(pos + *done));
 
-		iov[i].iov_base = (char *)iov[i].iov_base + part;
-		iov[i].iov_len -= part;
-		bytes -= part;
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return got ? -errno : -ENODATA;
+		*done += (u64)got;
+		iov_advance(iov, nr, (size_t)got);
 	}
+	return 0;
 }
 
 int hostfd_read(int fd, struct iovec *iov, unsigned int nr, u64 pos)
 {
-	unsigned int i = 0;
+	u64 done;
+	int err = hostfd_readv(fd, &iov, &nr, pos, &done);
 
-	while (i < nr) {
-		ssize_t got;
-
-		if (!iov[i].iov_len) {
-			i++;
-			continue;
-		}
-		got = read_some(fd, iov + i, nr - i, pos);
-		if (got < 0)
-			return (int)got;
-		if (!got)
-			break;
-		use_up(iov + i, nr - i, (size_t)got);
-		pos += (u64)got;
-	}
-	for (; i < nr; i++)
+	if (err != -ENODATA)
+		return err;
+	for (unsigned int i = 0; i < nr; i++)
 		memset(iov[i].iov_base, 0, iov[i].iov_len);
 	return 0;
 }

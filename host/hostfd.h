@@ -24,6 +24,17 @@ int __must_check hostfd_open(int fd, bool writable, u64 *size);
 int __must_check hostfd_memory(u64 size);
 void hostfd_close(int fd);
 
+/* iov_advance() - what is left of *@iov behind its first @bytes */
+void iov_advance(struct iovec **iov, unsigned int *nr, size_t bytes);
+
+/*
+ * hostfd_readv() - fill *@iov from @pos on; what could not be is left in it
+ *
+ * A signal does not end it.
+ * Return: 0; -ENODATA, the file has ended; or the host's errno.  *@done: bytes.
+ */
+int __must_check hostfd_readv(int fd, struct iovec **iov, unsigned int *nr,
+			      u64 pos, u64 *done);
 /*
  * hostfd_read() - fill all of @iov, which is used up, from @pos on
  *

@@ -2,6 +2,8 @@
 #define _GNU_SOURCE
 #include "host/image.h"
 
+#include "host/hostfd.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -40,36 +42,10 @@ u64 image_next_hole(const struct image *image, u64 offset, u64 end)
 	return found >= 0 ? min((u64)found, end) : end;
 }
 
-/* @bytes of @iov are done. */
-static void advance(struct iovec **iov, unsigned int *nr, size_t bytes)
-{
-	while (*nr && bytes >= (*iov)->iov_len) {
-		bytes -= (*iov)->iov_len;
-		++*iov;
-		--*nr;
-	}
-	if (bytes) {
-		(*iov)->iov_base = (char *)(*iov)->iov_base + bytes;
-		(*iov)->iov_len -= bytes;
-	}
-}
-
 int image_read(struct image *image, struct iovec *iov, unsigned int nr,
 	       u64 offset, u64 *done)
 {
-	*done = 0;
-	while (nr) {
-		ssize_t got = preadv(image->fd, iov, (int)nr,
-				     (off_t)(offset + *done));
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return got ? -errno : -ENODATA;
-		*done += (u64)got;
-		advance(&iov, &nr, (size_t)got);
-	}
-	return 0;
+	return hostfd_readv(image->fd, &iov, &nr, offset, done);
 }
 
 int image_write(struct image *image, struct iovec *iov, unsigned int nr,
@@ -85,7 +61,7 @@ int image_write(struct image *image, struct iovec *iov, unsigned int nr,
 		if (put <= 0)
 			return put ? -errno : -EIO;
 		*done += (u64)put;
-		advance(&iov, &nr, (size_t)put);
+		iov_advance(&iov, &nr, (size_t)put);
 	}
 	image->size = max(image->size, offset + *done);
 	return 0;

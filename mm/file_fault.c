@@ -78,14 +78,6 @@ static void only_page(const struct vm_fault *vmf, struct fault_run *run)
 	*run = (struct fault_run){ vmf->page, vmf->address, 1 };
 }
 
-static bool run_is_free(pte_t *pte, unsigned int nr)
-{
-	while (nr--)
-		if (!pte_none(ptep_get(pte++)))
-			return false;
-	return true;
-}
-
 /* Map a run of the file's pages.  Context: the table's lock, folio lock. */
 static void set_pte_range(struct vm_fault *vmf, const struct fault_run *run,
 			  pte_t *pte)
@@ -127,11 +119,11 @@ static vm_fault_t finish_fault(struct vm_fault *vmf)
 	if (!vmf->pte)
 		return VM_FAULT_NOPAGE;
 	pte = vmf->pte - (vmf->address - run.address) / PAGE_SIZE;
-	if (!run_is_free(pte, run.nr)) {
+	if (!pte_range_none(pte, run.nr)) {
 		only_page(vmf, &run);
 		pte = vmf->pte;
 	}
-	if (run_is_free(pte, run.nr))
+	if (pte_range_none(pte, run.nr))
 		set_pte_range(vmf, &run, pte);
 	pte_unmap_unlock(vmf->pte, vmf->ptl);
 	return 0;

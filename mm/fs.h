@@ -140,7 +140,8 @@ int __must_check vfs_truncate(struct file *file, u64 size);
  * vfs_fallocate() - have pages for a range, or none
  *
  * Return: 0; -EINVAL, -EOPNOTSUPP, -EBADF, -EFBIG, -EPERM (a seal), -ENOMEM,
- * -EINTR.  On failure nothing has changed but what a punched hole had lost.
+ * -EINTR; -ENOSPC, no huge page.  On failure no page has come, but to files of
+ * huge pages, and of a hole the cache may have lost its part.
  * Source: fs/open.c:vfs_fallocate()
  */
 int __must_check vfs_fallocate(struct file *file, int mode, int64_t offset,

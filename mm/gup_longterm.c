@@ -14,7 +14,8 @@
  * -ENOMEM and the frame's number in the error text; every pin is given back.
  *
  * Invariants: inv_O1 on every path; inv_O3: no pin of a longterm call that
- * succeeded lies in CMA or ZONE_MOVABLE; inv_O8: at most MAX_PASSES passes.
+ * succeeded lies in CMA or ZONE_MOVABLE; inv_O8: at most
+ * LONGTERM_MAX_PASSES passes.
  *
  * Source: mm/gup.c:__gup_longterm_locked(),
  *         collect_longterm_unpinnable_folios(), migrate_longterm_unpinnable_folios()
@@ -29,8 +30,6 @@
 #include "mm/swap.h"
 
 #include <inttypes.h>
-
-#define MAX_PASSES	10
 
 static struct folio *pofs_folio(const struct pages_or_folios *pofs, long i)
 {
@@ -218,7 +217,8 @@ long gup_longterm_loop(gup_pin_check_fn check, struct mm_struct *mm,
 	long ret = 0;
 	int err = -EAGAIN;
 
-	for (int pass = 0; pass < MAX_PASSES && err == -EAGAIN; pass++) {
+	for (int pass = 0; pass < LONGTERM_MAX_PASSES && err == -EAGAIN;
+	     pass++) {
 		ret = __get_user_pages_locked(mm, start, nr_pages, pages,
 					      locked, gup_flags);
 		err = ret > 0 ? check(ret, pages) : 0;
@@ -226,7 +226,8 @@ long gup_longterm_loop(gup_pin_check_fn check, struct mm_struct *mm,
 	memalloc_pin_restore(scope);
 	if (err == -EAGAIN)
 		err = fail(-ENOMEM, "frames at %#" PRIx64 " were still movable "
-			   "after %" PRIu64 " passes", start, MAX_PASSES, 0);
+			   "after %" PRIu64 " passes", start,
+			   LONGTERM_MAX_PASSES, 0);
 	return err ? err : ret;
 }
 

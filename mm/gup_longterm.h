@@ -9,6 +9,9 @@
 
 #include "mm/gup_internal.h"
 
+/* inv_O8: so often folios are looked through, at most */
+#define LONGTERM_MAX_PASSES	10
+
 struct pages_or_folios {
 	union {
 		struct page **pages;

@@ -23,8 +23,6 @@
 
 #include <inttypes.h>
 
-#define MAX_PASSES	10
-
 struct memfd_pin {
 	struct address_space *mapping;
 	pgoff_t next, last;	/* still to be pinned */
@@ -140,7 +138,8 @@ long memfd_pin_folios(struct file *memfd, int64_t start, int64_t end,
 	p.mapping = memfd->f_mapping;
 	scope = memalloc_pin_save();
 	err = -EAGAIN;
-	for (int pass = 0; pass < MAX_PASSES && err == -EAGAIN; pass++) {
+	for (int pass = 0; pass < LONGTERM_MAX_PASSES && err == -EAGAIN;
+	     pass++) {
 		p.next = (pgoff_t)start >> PAGE_SHIFT;
 		p.last = (pgoff_t)end >> PAGE_SHIFT;
 		p.nr = 0;
@@ -152,7 +151,8 @@ long memfd_pin_folios(struct file *memfd, int64_t start, int64_t end,
 	if (err)
 		return err == -EAGAIN ?
 		       fail(-ENOMEM, "frames of the file were still movable "
-			    "after %" PRIu64 " passes", MAX_PASSES, 0, 0) : err;
+			    "after %" PRIu64 " passes", LONGTERM_MAX_PASSES, 0,
+			    0) : err;
 	*offset = (pgoff_t)start - (folios[0]->index << PAGE_SHIFT);
 	return p.nr;
 }

@@ -51,7 +51,7 @@ static gfp_t gfp_zeroed(void)
 	       (current->machine->metadata_only ? 0 : __GFP_ZERO);
 }
 
-static bool range_none(pte_t *ptep, unsigned int nr)
+bool pte_range_none(pte_t *ptep, unsigned int nr)
 {
 	for (unsigned int i = 0; i < nr; i++)
 		if (!pte_none(ptep_get(ptep + i)))
@@ -75,8 +75,8 @@ static unsigned long anon_folio_orders(struct vm_fault *vmf)
 		unsigned int nr = 1u << order;
 
 		if ((orders & BIT(order)) &&
-		    !range_none(table + ALIGN_DOWN(pte_index(vmf->address), nr),
-				nr))
+		    !pte_range_none(table + ALIGN_DOWN(pte_index(vmf->address),
+						       nr), nr))
 			orders &= ~BIT(order);
 	}
 	pte_unmap(table);
@@ -144,7 +144,7 @@ static vm_fault_t do_anonymous_page(struct vm_fault *vmf)
 		folio_put(folio);
 		return 0;
 	}
-	if (range_none(vmf->pte, nr)) {
+	if (pte_range_none(vmf->pte, nr)) {
 		__folio_set_uptodate(folio);
 		folio_ref_add(folio, nr - 1);
 		folio_add_new_anon_rmap(folio, vma, address, false);

@@ -318,6 +318,9 @@ void zap_page_range(struct vm_area_struct *vma, pf_addr_t start, pf_addr_t end);
 void zap_page_range_single(struct vm_area_struct *vma, pf_addr_t start,
 			   pf_addr_t end, bool even_cows);
 
+/* pte_range_none() - are @nr entries empty?  Source: mm/memory.c */
+bool pte_range_none(pte_t *ptep, unsigned int nr);
+
 /* do_fault() - nothing is mapped, in an area of a file (file_fault.c) */
 vm_fault_t do_fault(struct vm_fault *vmf);
 /*
