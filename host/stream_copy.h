@@ -18,12 +18,20 @@
  * stream_copy() - copy @len bytes, and fence
  *
  * Any alignment and length; short copies are memcpy().  The ranges do not
- * overlap.  The source may be read ahead of, but only in ways that cannot fault.
+ * overlap.
  */
 void stream_copy(void *dst, const void *src, size_t len);
 
 /* stream_copy_unfenced() - the copy alone; stream_copy_fence() follows */
 void stream_copy_unfenced(void *dst, const void *src, size_t len);
+
+/*
+ * stream_copy_pages() - copy @nr pages of 4 KiB, one behind the other in @src
+ * @pages: where they go, aligned to 64 bytes
+ *
+ * Faster than page by page.  stream_copy_fence() follows.
+ */
+void stream_copy_pages(void *const *pages, const void *src, unsigned int nr);
 
 /* stream_copy_fence() - what was copied comes before what is stored now */
 void stream_copy_fence(void);

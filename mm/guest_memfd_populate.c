@@ -314,17 +314,27 @@ static u64 copy_memory(struct gmem_fill *fill, int *err __maybe_unused)
 	struct memory_fill *m = container_of(fill, struct memory_fill, fill);
 	const char *from = m->from + (((u64)fill->pos << PAGE_SHIFT) -
 				      m->offset);
+	void *pages[FILEMAP_PUBLISH_MAX];
+	unsigned int nr = 0;
 	u64 bytes = 0;
 
 	for (unsigned int i = 0; i < fill->nr; i++) {
-		size_t part = (size_t)folio_nr_pages(fill->folios[i]) <<
-			      PAGE_SHIFT;
+		struct folio *folio = fill->folios[i];
+		size_t part = (size_t)folio_nr_pages(folio) << PAGE_SHIFT;
 
-		stream_copy_unfenced(page_address(&fill->folios[i]->page),
-				     from + bytes, part);
+		if (!folio_test_large(folio)) {
+			pages[nr++] = page_address(&folio->page);
+			continue;
+		}
+		stream_copy_pages(pages, from + bytes, nr);
+		bytes += (u64)nr << PAGE_SHIFT;
+		nr = 0;
+		stream_copy_unfenced(page_address(&folio->page), from + bytes,
+				     part);
 		bytes += part;
 	}
-	return bytes;
+	stream_copy_pages(pages, from + bytes, nr);
+	return bytes + ((u64)nr << PAGE_SHIFT);
 }
 
 int64_t guest_memfd_populate(struct guest_memfd *gmem, u64 offset,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Claim: stream_copy() does what memcpy() does, for any alignment and length,
- * and touches no byte outside; what was copied is there once a flag that is set
+ * in one range or in pages, and touches no byte outside; what was copied is there once a flag that is set
  * behind it is seen.
  *
  * Source: host/stream_copy.h
@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-#define ROOM	20480
+#define ROOM	24576
 #define AROUND	256
 
 static unsigned char from[ROOM] __attribute__((aligned(4096)));
@@ -60,7 +60,7 @@ static void test_alignments(void **state)
 {
 	static const size_t lengths[] = {
 		0, 1, 63, 64, 65, 127, 128, 129, 511, 512, 513, 575, 576, 640,
-		1024, 2047, 2048, 4095, 4096, 4097, 8192,
+		1024, 2047, 2048, 4095, 4096, 4097, 8192, 16383, 16384, 16448,
 	};
 	struct random r;
 
@@ -94,6 +94,39 @@ static void test_random(void **state)
 			fill(&r, to);
 		}
 		check(stream_copy, dst, src, i % 2 ? len : len % 1024);
+	}
+}
+
+/* Pages in any order, of any number, from any place. */
+static void test_pages(void **state)
+{
+	static const unsigned int orders[][5] = { { 0, 1, 2, 3, 4 },
+						   { 3, 0, 4, 2, 1 } };
+	static unsigned char unwanted[4096];
+	struct random r;
+
+	(void)state;
+	random_init(&r);
+	for (unsigned int nr = 0; nr <= 5; nr++) {
+		for (unsigned int i = 0; i < 128; i++) {
+			const size_t src = i % 64 * 9;
+			void *pages[6];
+
+			fill(&r, from);
+			fill(&r, to);
+			memcpy(right, to, ROOM);
+			for (unsigned int p = 0; p < nr; p++) {
+				size_t at = orders[i / 64][p] * 4096UL + 64;
+
+				pages[p] = to + at;
+				memcpy(right + at, from + src + p * 4096UL, 4096);
+			}
+			pages[nr] = unwanted;
+			stream_copy_pages(pages, from + src, nr);
+			stream_copy_fence();
+			assert_memory_equal(to, right, ROOM);
+			assert_int_equal(unwanted[0] | unwanted[4095], 0);
+		}
 	}
 }
 
@@ -159,6 +192,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_alignments),
 		cmocka_unit_test(test_random),
+		cmocka_unit_test(test_pages),
 		cmocka_unit_test(test_end_of_object),
 		cmocka_unit_test(test_published),
 	};
