@@ -18,6 +18,7 @@
 
 #define SAMPLE_NS	1500000		/* a sample takes about this long */
 #define MAX_ROUNDS	16
+#define MAX_LOOKS	64		/* looking up large folios takes nothing */
 #define COLD_REPEATS	3u		/* each takes its memory from the host */
 #define MAX_WAYS	10
 
@@ -197,18 +198,25 @@ static int choose_copy(struct populate *p, struct populate_way *limit)
 			err = populate_turn(p, &limit_stream, &ns);
 		streaming = i ? min(streaming, ns) : ns;
 	}
-	*limit = plain <= streaming ? limit_copy : limit_stream;
+	p->streams = streaming < plain;
+	*limit = p->streams ? limit_stream : limit_copy;
 	return err;
 }
 
 /* As many fillings as make one sample of the limit SAMPLE_NS long. */
 static int choose_rounds(struct populate *p, struct populate_way *limit)
 {
+	const double most = p->file == FILE_FULL ? MAX_LOOKS : MAX_ROUNDS;
 	double ns = 0;
 	int err;
 
 	p->rounds = 1;
-	if (p->cold || COUNTING_BUILD)
+	if (p->cold) {
+		/* Nothing can be tried twice: as it was in warm memory. */
+		*limit = p->streams ? limit_stream : limit_copy;
+		return 0;
+	}
+	if (COUNTING_BUILD)
 		return 0;
 	if (p->copy)
 		return choose_copy(p, limit);
@@ -216,7 +224,7 @@ static int choose_rounds(struct populate *p, struct populate_way *limit)
 	if (!err)
 		err = populate_turn(p, limit, &ns);
 	p->rounds = (unsigned int)min(SAMPLE_NS / (ns * (double)p->nr_pages + 1)
-				      + 1, (double)MAX_ROUNDS);
+				      + 1, most);
 	return err;
 }
 

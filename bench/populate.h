@@ -53,6 +53,7 @@ struct populate {
 	unsigned int order;
 	bool shuffled;
 	bool copy, cold;		/* of the part that is running */
+	bool streams;			/* the limit copies by streaming */
 	bool careful;			/* compare every byte, not a sample */
 	enum populate_file file;
 	unsigned long nr_pages;
