@@ -42,25 +42,36 @@ struct image_fill {
 	struct gmem_fill fill;
 	struct image image;
 	u64 shift;			/* of the file's offsets against ours */
+	char *window;			/* what was read last */
+	pgoff_t window_pages;
 };
 
-static u64 copy_image(struct gmem_fill *fill, int *err)
+/*
+ * Through a window that stays in the caches: so what is written to memory is
+ * streamed, and a folio of the guest's is not left half-read by an error.
+ */
+static int fill_from_image(struct image_fill *f, pgoff_t start, pgoff_t end)
 {
-	struct image_fill *f = container_of(fill, struct image_fill, fill);
-	const u64 from = ((u64)fill->pos << PAGE_SHIFT) + f->shift;
-	struct iovec iov[FILEMAP_PUBLISH_MAX];
-	u64 done;
+	int err = 0, read_err = 0;
 
-	for (unsigned int i = 0; i < fill->nr; i++)
-		iov[i] = (struct iovec){
-			.iov_base = page_address(&fill->folios[i]->page),
-			.iov_len = (size_t)folio_nr_pages(fill->folios[i]) <<
-				   PAGE_SHIFT,
-		};
-	*err = image_read(&f->image, iov, fill->nr, from, &done);
-	if (*err)
-		fail_file(*err, from + done);
-	return done;
+	while (start < end && !err && !read_err) {
+		pgoff_t next = min(end, ALIGN_DOWN(start, f->window_pages) +
+					f->window_pages);
+		struct iovec iov = { f->window, (next - start) << PAGE_SHIFT };
+		const u64 from = ((u64)start << PAGE_SHIFT) + f->shift;
+		u64 done;
+
+		read_err = image_read(&f->image, &iov, 1, from, &done);
+		if (read_err)
+			next = start + (done >> PAGE_SHIFT);
+		f->fill.memory = f->window;
+		f->fill.memory_index = start;
+		err = gmem_fill_range(&f->fill, start, next);
+		if (!err && read_err)
+			return fail_file(read_err, from + done);
+		start = next;
+	}
+	return err;
 }
 
 /* Pages [@start, @end) that are prepared become zero; none is added. */
@@ -114,7 +125,7 @@ static int restore_range(struct image_fill *f, pgoff_t start, pgoff_t end)
 				    f->fill.pos, 0, 0);
 		zero_prepared(gmem, f->fill.pos, data_page);
 		f->fill.pos = data_page;
-		err = gmem_fill_range(&f->fill, data_page, hole_page);
+		err = fill_from_image(f, data_page, hole_page);
 	}
 	return err;
 }
@@ -134,12 +145,18 @@ int64_t guest_memfd_restore(struct guest_memfd *gmem, int fd, u64 file_offset,
 			    (u64)fd, 0, 0);
 	there = f.image.size > file_offset ?
 		min(len, ALIGN_DOWN(f.image.size - file_offset, PAGE_SIZE)) : 0;
+	f.window_pages = max((pgoff_t)FILEMAP_PUBLISH_MAX, (pgoff_t)1 <<
+			     mapping_max_folio_order(&gmem->mapping));
+	f.window = kzalloc(min(f.window_pages << PAGE_SHIFT, len));
+	if (!f.window)
+		return fail(-ENOMEM, "no memory to read the file into", 0, 0,
+			    0);
 	gmem_fill_init(&f.fill, gmem);
-	f.fill.copy = copy_image;
 	f.fill.overwrite = true;
 	err = restore_range(&f, offset >> PAGE_SHIFT,
 			    (offset + there) >> PAGE_SHIFT);
 	gmem_fill_end(&f.fill);
+	kfree(f.window);
 	if (!err && there < len)
 		err = fail_file(-ENODATA, file_offset + len);
 	done = ((u64)f.fill.pos << PAGE_SHIFT) - offset;

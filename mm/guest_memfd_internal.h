@@ -31,17 +31,12 @@ bool gmem_poisoned(struct folio *folio, pgoff_t start, pgoff_t end);
 /* Filling pages; see mm/guest_memfd_populate.c. */
 struct gmem_fill {
 	struct guest_memfd *gmem;
-	/*
-	 * Writes what belongs to pos ... into the nr folios, by stores that may
-	 * need stream_copy_fence().
-	 * Return: bytes written; if that are not all, *@err is why.
-	 */
-	u64 (*copy)(struct gmem_fill *fill, int *err);
+	const char *memory;		/* the bytes of page memory_index ... */
+	pgoff_t memory_index;
 	bool overwrite;			/* also what is prepared */
 	pgoff_t pos, end;		/* what is left */
-	pgoff_t small_until;		/* single pages up to there */
 	unsigned int nr;
-	struct folio *folios[FILEMAP_PUBLISH_MAX];	/* for pos ... */
+	struct folio *folios[FILEMAP_PUBLISH_MAX];	/* taken, for pos ... */
 	struct filemap_publish publish;
 };
 
@@ -56,5 +51,19 @@ void gmem_fill_end(struct gmem_fill *fill);
  */
 int __must_check gmem_fill_range(struct gmem_fill *fill, pgoff_t start,
 				 pgoff_t end);
+
+static inline const char *gmem_memory_at(const struct gmem_fill *fill,
+					 pgoff_t index)
+{
+	return fill->memory + ((index - fill->memory_index) << PAGE_SHIFT);
+}
+
+/*
+ * gmem_settle() - give the folio at @fill->pos its bytes
+ *
+ * Return: 0, pos is behind what was filled; -EAGAIN, look again; -EEXIST,
+ * prepared; -EHWPOISON; -ENOMEM.
+ */
+int __must_check gmem_settle(struct gmem_fill *fill);
 
 #endif

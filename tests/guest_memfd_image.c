@@ -5,6 +5,7 @@
  * and nothing behind changed.  A save writes all of it, and allocates nothing.
  */
 #include "tests/guest_memfd_test.h"
+#include "tests/host_io_error.h"
 #include "tests/random.h"
 
 #include <fcntl.h>
@@ -262,6 +263,39 @@ static void test_fails_half_way(void **state)
 	gmem_end();
 }
 
+/* A page cannot be read: what lies before it is there, nothing else is touched. */
+static void test_read_error(void **state)
+{
+	static const pgoff_t bad[] = { 0, 1, 63, 64, 100, 511, 512, 700, 1023 };
+	int fd = make_file();
+
+	(void)state;
+	for (pgoff_t i = 0; i < 1024; i++)
+		put_page_of(fd, i, i, 3);
+	for (unsigned int i = 0; i < ARRAY_SIZE(bad) * 3; i++) {
+		const pgoff_t at = bad[i / 3];
+
+		gmem_begin(1024, i % 3 * 4);
+		put_page(gmem_page(99));
+		put_page(gmem_page(1000));
+		bad_page = (long)at;
+		assert_int_equal(guest_memfd_restore(gmem, fd, 0, 0,
+						     PAGES(1024)),
+				 at ? (int64_t)PAGES(at) : -EIO);
+		bad_page = NO_BAD_PAGE;
+		for (pgoff_t p = 0; p < 1024; p++)
+			check(p, p < at ? 3 : 0);
+		assert_int_equal(guest_memfd_restore(gmem, fd, PAGES(at),
+						     PAGES(at),
+						     PAGES(1024 - at)),
+				 PAGES(1024 - at));
+		for (pgoff_t p = 0; p < 1024; p++)
+			check(p, 3);
+		gmem_end();
+	}
+	close(fd);
+}
+
 /* Each allocation fails in turn: a prefix, and what was there behind it. */
 static void test_fail_each(void **state)
 {
@@ -302,6 +336,7 @@ int main(void)
 		cmocka_unit_test(test_short_file),
 		cmocka_unit_test(test_bad_arguments),
 		cmocka_unit_test(test_fails_half_way),
+		cmocka_unit_test(test_read_error),
 		cmocka_unit_test(test_fail_each),
 	};
 

@@ -10,6 +10,7 @@
 #include "tests/random.h"
 
 #include "host/event.h"
+#include "mm/memcontrol.h"
 
 static char source[PAGES(1024)] __attribute__((aligned(4096)));
 
@@ -214,6 +215,9 @@ static void test_fail_each(void **state)
 			gmem_begin(1UL << 20, order);
 			assert_int_equal(guest_memfd_allocate(gmem, PAGES(64),
 							      PAGES(64)), 0);
+			for (pgoff_t i = 130; i < 200; i += 3)
+				assert_int_equal(guest_memfd_allocate(gmem,
+						 PAGES(i), PAGE_SIZE), 0);
 			current->fail_nth = n;
 			done = populate(60, 140);
 			whole = current->fail_nth > 0;
@@ -230,6 +234,45 @@ static void test_fail_each(void **state)
 				assert_int_equal(done, PAGES(140));
 			gmem_end();
 		}
+	}
+}
+
+/*
+ * A group that may have few pages: every third one is there already, and does
+ * not count; a prefix is filled, and what lies behind it is not locked.
+ */
+static void test_short_charge(void **state)
+{
+	(void)state;
+	make_source(0, 64, 8);
+	for (unsigned long room = 0; room <= 44; room++) {
+		pgoff_t done = 0, absent = 0;
+		struct mem_cgroup *group;
+		int64_t ret;
+
+		gmem_begin(64, 0);
+		for (pgoff_t i = 0; i < 64; i += 3)
+			assert_int_equal(guest_memfd_allocate(gmem, PAGES(i),
+							      PAGE_SIZE), 0);
+		assert_int_equal(mem_cgroup_create(the_machine(), room, &group),
+				 0);
+		set_active_memcg(group);
+		ret = populate(0, 64);
+		set_active_memcg(NULL);
+		while (done < 64 && (done % 3 == 0 || absent < room))
+			absent += done++ % 3 != 0;
+		assert_int_equal(ret, PAGES(done));
+		for (pgoff_t i = 0; i < 64; i++) {
+			if (i < done)
+				assert_page(i, 8);
+			else
+				assert_false(prepared(i));
+			assert_false(folio_at(i) &&
+				     folio_test_locked(folio_at(i)));
+		}
+		assert_int_equal(guest_memfd_punch(gmem, 0, PAGES(64)), 0);
+		mem_cgroup_destroy(group);
+		gmem_end();
 	}
 }
 
@@ -344,6 +387,7 @@ int main(void)
 		cmocka_unit_test(test_fm_G9),
 		cmocka_unit_test(test_fm_B17),
 		cmocka_unit_test(test_fail_each),
+		cmocka_unit_test(test_short_charge),
 		cmocka_unit_test(test_short_memory),
 		cmocka_unit_test(test_holds),
 		cmocka_unit_test(test_model),
