@@ -120,7 +120,8 @@ static inline bool vma_is_accessible(const struct vm_area_struct *vma)
 
 static inline bool is_vm_hugetlb_page(const struct vm_area_struct *vma)
 {
-	return vma->vm_flags & VM_HUGETLB;
+	/* Also for those who have only the lock of its mappings. */
+	return READ_ONCE(vma->vm_flags) & VM_HUGETLB;
 }
 
 static inline bool is_cow_mapping(vm_flags_t flags)

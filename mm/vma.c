@@ -267,7 +267,7 @@ static bool can_merge(struct vm_area_struct *low, struct vm_area_struct *high)
 
 static void absorb(struct vm_area_struct *low, struct vm_area_struct *high)
 {
-	low->vm_flags |= high->vm_flags;
+	vma_set_flags(low, low->vm_flags | high->vm_flags);
 	vma_rmap_lock(low);
 	/* The lower one goes on with the reservations of both. */
 	hugetlb_drop_share(high);
@@ -325,14 +325,14 @@ static struct vm_area_struct *move_border(struct vm_area_struct *vma,
 	if (start == vma->vm_start && end < vma->vm_end &&
 	    in_line(prev, vma) && same_flags(prev->vm_flags, flags)) {
 		split_huge_pmd_at(vma, end);
-		prev->vm_flags |= flags;
+		vma_set_flags(prev, prev->vm_flags | flags);
 		set_border(prev, vma, end);
 		return prev;
 	}
 	if (start > vma->vm_start && end == vma->vm_end &&
 	    in_line(vma, next) && same_flags(next->vm_flags, flags)) {
 		split_huge_pmd_at(vma, start);
-		next->vm_flags |= flags;
+		vma_set_flags(next, next->vm_flags | flags);
 		set_border(vma, next, start);
 		return next;
 	}
