@@ -151,7 +151,8 @@ void *xas_store(struct xa_state *xas, void *entry);
  *
  * The cursor is of order 0.  Stops at the end of the leaf and before the first
  * slot that is not NULL, and stays there: xas_load() tells what it is.  One
- * descent, one update of the counts.
+ * descent, one update of the counts.  Index 0 alone has its place in the head:
+ * that is for xas_store().
  *
  * Context: xa_lock is held.
  * Return: how many were stored; 0 with xas_error() if a node is missing.
@@ -165,6 +166,34 @@ unsigned int xas_store_run(struct xa_state *xas, void *const *entries,
  */
 unsigned int xas_replace_run(struct xa_state *xas, void *const *entries,
 			     void **olds, unsigned int nr);
+
+/*
+ * xas_fill_leaf() - a spare node of the cursor's as a full leaf
+ * @entries: XA_CHUNK_SIZE of them, each of one index
+ *
+ * Context: nothing has to be held: nobody sees the leaf.
+ * Return: NULL, there is no spare.
+ * Owner: the caller, until xas_splice_leaf() or xas_spare_leaf().
+ */
+struct xa_node *__must_check xas_fill_leaf(struct xa_state *xas,
+					   void *const *entries);
+
+/*
+ * xas_splice_leaf() - let a full leaf be that of the cursor's index, by one store
+ *
+ * The cursor is of order 0 and has not walked; its index is the leaf's first.
+ * How long the lock is held does not depend on how many entries there are, and
+ * readers find all of them or none.
+ *
+ * Context: xa_lock is held.
+ * Return: true, and the cursor is behind the leaf; false, something is there, or
+ *         xas_error() tells that a node above is missing.
+ * Owner: on success the array; else the caller.
+ */
+bool __must_check xas_splice_leaf(struct xa_state *xas, struct xa_node *leaf);
+
+/* xas_spare_leaf() - what xas_fill_leaf() gave is a spare again */
+void xas_spare_leaf(struct xa_state *xas, struct xa_node *leaf);
 
 /*
  * xas_create_range() - make every node that single entries all over the

@@ -97,6 +97,28 @@ struct xa_node *xas_new_node(struct xa_state *xas, unsigned int shift,
 	return node;
 }
 
+struct xa_node *xas_fill_leaf(struct xa_state *xas, void *const *entries)
+{
+	struct xa_node *leaf;
+
+	if (!xas->xa_spares)
+		return NULL;
+	leaf = xas_new_node(xas, 0, NULL, 0);
+	leaf->count = XA_CHUNK_SIZE;
+	leaf->nr_values = 0;
+	for (unsigned int i = 0; i < XA_CHUNK_SIZE; i++) {
+		leaf->slots[i] = entries[i];
+		leaf->nr_values += xa_is_value(entries[i]);
+	}
+	return leaf;
+}
+
+/* As a node that was prepared for a split: it is cleared when it is used. */
+void xas_spare_leaf(struct xa_state *xas, struct xa_node *leaf)
+{
+	spare_push(xas, leaf);
+}
+
 void xas_update(struct xa_state *xas, struct xa_node *node)
 {
 	if (xas->xa->xa_update)

@@ -450,6 +450,17 @@ static unsigned int finish_run(struct xa_state *xas, unsigned int done,
 	return done;
 }
 
+/* What is at the index is the head, which stays where it is. */
+static bool is_head(struct xa_state *xas)
+{
+	const void *head = xa_head(xas->xa);
+
+	if (xas->xa_index || xas_error(xas) || !head || xa_is_node(head))
+		return false;
+	xas->xa_node = NULL;
+	return true;
+}
+
 unsigned int xas_store_run(struct xa_state *xas, void *const *entries,
 			   unsigned int nr)
 {
@@ -458,7 +469,7 @@ unsigned int xas_store_run(struct xa_state *xas, void *const *entries,
 	int values = 0;
 
 	VM_BUG_ON(xas->xa_shift || xas->xa_sibs);
-	if (!nr || xas_create(xas, false) || xas_error(xas))
+	if (!nr || is_head(xas) || xas_create(xas, false) || xas_error(xas))
 		return 0;
 	node = xas->xa_node;
 	room = min(nr, XA_CHUNK_SIZE - xas->xa_offset);
@@ -469,6 +480,50 @@ unsigned int xas_store_run(struct xa_state *xas, void *const *entries,
 		values += xa_is_value(entries[done]);
 	}
 	return finish_run(xas, done, done, values);
+}
+
+/*
+ * The slot for a leaf at the cursor's index, if nothing is there.  The first
+ * leaf of a tree without a root is the root itself, parent NULL.
+ */
+static bool find_leaf_slot(struct xa_state *xas)
+{
+	const void *head = xa_head(xas->xa);
+	bool found;
+
+	if (!xas->xa_index && !(xa_is_node(head) && xa_to_node(head)->shift)) {
+		xas->xa_node = head ? XAS_RESTART : NULL;
+		return !head;
+	}
+	xas->xa_shift = XA_CHUNK_SHIFT;
+	found = !xas_create(xas, false) && !xas_error(xas);
+	xas->xa_shift = 0;
+	return found;
+}
+
+bool xas_splice_leaf(struct xa_state *xas, struct xa_node *leaf)
+{
+	struct xa_node *parent;
+
+	VM_BUG_ON(xas->xa_shift || xas->xa_sibs ||
+		  xas->xa_index & XA_CHUNK_MASK);
+	/* Who goes on with single entries goes on from here. */
+	if (!find_leaf_slot(xas))
+		return false;
+	parent = xas->xa_node;
+	leaf->parent = parent;
+	if (parent) {
+		leaf->offset = xas->xa_offset;
+		parent->count++;
+		xa_set_slot(parent, leaf->offset, xa_mk_node(leaf));
+		xas_update(xas, parent);
+	} else {
+		xa_set_head(xas->xa, xa_mk_node(leaf));
+	}
+	xas_update(xas, leaf);
+	xas->xa_index += XA_CHUNK_SIZE;
+	xas->xa_node = xas->xa_index ? XAS_RESTART : XAS_WRAPPED;
+	return true;
 }
 
 /* Is the slot of a leaf empty, or a value of this index alone? */

@@ -179,6 +179,113 @@ static void run_of_values(void **state)
 	assert_valid(xa);
 }
 
+/*
+ * A leaf that is full before it is linked, in any place of any tree: what a run
+ * stored would be; or nothing has changed, and the leaf is a spare again.
+ */
+static void fm_B18(void **state)
+{
+	static const unsigned long others[] = { 0, 1, FAN - 1, FAN, FAN + 3,
+						FAN * FAN, ULONG_MAX };
+	static const unsigned long firsts[] = { 0, FAN, 2 * FAN, FAN * FAN,
+						FAN * FAN * FAN - FAN,
+						ULONG_MAX - FAN + 1 };
+
+	(void)state;
+	for (unsigned int i = 0; i < 64 * ARRAY_SIZE(firsts); i++) {
+		const unsigned long first = firsts[i / 64];
+		bool empty = true, linked;
+		XA_STATE(xas, xa, first);
+		struct xa_node *leaf;
+
+		for (unsigned int k = 0; k < 6; k++) {
+			unsigned long at = others[k + (k > 4)];
+
+			if (!(i >> k & 1))
+				continue;
+			store(xa, at, val(at));
+			empty &= at - first >= FAN;
+		}
+		assert_true(xas_alloc_spares(&xas, xas_spares_for(&xas,
+					     first + FAN - 1), 0));
+		leaf = xas_fill_leaf(&xas, entries);
+		assert_non_null(leaf);
+		fail_alloc = -1;
+		xa_lock(xa);
+		linked = xas_splice_leaf(&xas, leaf);
+		assert_int_equal(xas_error(&xas), 0);
+		if (linked)
+			assert_ptr_equal(xas.xa_node, first + FAN ? XAS_RESTART :
+					 XAS_WRAPPED);
+		/* Whether the cursor has walked or not, it goes on from there. */
+		if (!linked) {
+			unsigned int room = 0;
+
+			while (room < FAN && !xa_load(xa, first + room))
+				room++;
+			assert_int_equal(xas_store_run(&xas, entries, FAN),
+					 room);
+			for (unsigned int n = 0; n < room; n++)
+				assert_ptr_equal(__xa_erase(xa, first + n),
+						 entries[n]);
+			xas_spare_leaf(&xas, leaf);
+		}
+		xa_unlock(xa);
+		fail_alloc = 0;
+		assert_int_equal(linked, empty);
+		assert_valid(xa);
+		for (unsigned int n = 0; n < FAN && linked; n++)
+			assert_ptr_equal(xa_load(xa, first + n), entries[n]);
+		for (unsigned int k = 0; k < 6; k++) {
+			unsigned long at = others[k + (k > 4)];
+
+			if (i >> k & 1)
+				assert_ptr_equal(xa_load(xa, at), val(at));
+			else if (at - first >= FAN || !linked)
+				assert_null(xa_load(xa, at));
+		}
+		/* A leaf that was not linked serves as an empty node. */
+		xas_set(&xas, 5 * FAN * FAN);
+		assert_true(xas_alloc_spares(&xas, xas_spares_for(&xas,
+					     5 * FAN * FAN), 0));
+		store_batch(&xas, 5 * FAN * FAN, 1);
+		assert_ptr_equal(xa_load(xa, 5 * FAN * FAN), entries[0]);
+		assert_null(xa_load(xa, 5 * FAN * FAN + 1));
+		xas_destroy(&xas);
+		assert_valid(xa);
+		if (linked)
+			for (unsigned int n = 0; n < FAN; n++)
+				assert_ptr_equal(xa_erase(xa, first + n),
+						 entries[n]);
+		assert_valid(xa);
+		xa_destroy(xa);
+	}
+}
+
+/* Above the leaf a node is missing, then it is there. */
+static void splice_needs_memory(void **state)
+{
+	XA_STATE(xas, xa, FAN * FAN);
+	struct xa_node *leaf;
+
+	(void)state;
+	assert_null(xas_fill_leaf(&xas, entries));
+	assert_true(xas_alloc_spares(&xas, 1, 0));
+	leaf = xas_fill_leaf(&xas, entries);
+	xa_lock(xa);
+	assert_false(xas_splice_leaf(&xas, leaf));
+	assert_int_equal(xas_error(&xas), -ENOMEM);
+	xa_unlock(xa);
+	assert_gone(xa);
+	assert_true(xas_nomem(&xas, 0));
+	xa_lock(xa);
+	assert_true(xas_splice_leaf(&xas, leaf));
+	xa_unlock(xa);
+	assert_false(xas_nomem(&xas, 0));
+	assert_valid(xa);
+	assert_ptr_equal(xa_load(xa, FAN * FAN + FAN - 1), entries[FAN - 1]);
+}
+
 #define BATCH_TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, xa_teardown)
 
 /* Any leaf, any run, against a flat array. */
@@ -239,6 +346,8 @@ int main(void)
 		BATCH_TEST(run_needs_memory),
 		BATCH_TEST(run_at_max),
 		BATCH_TEST(run_of_values),
+		BATCH_TEST(fm_B18),
+		BATCH_TEST(splice_needs_memory),
 		BATCH_TEST(replace_runs),
 	};
 

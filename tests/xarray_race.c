@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Claim: readers under RCU alone see each index before or after a store, find
- * no node's innards, and end, whatever writers do meanwhile: filemap.md, X50 to
- * X55.  Each fan-out, ASan and TSan.
+ * no node's innards, and end, whatever writers do meanwhile: filemap.md, B18, X50
+ * to X55.  Each fan-out, ASan and TSan.
  *
  * Source: tools/testing/radix-tree (the scenarios)
  */
@@ -281,6 +281,56 @@ static void sibling_keeps_to_its_own(void **state)
 	run_threads(fns, ARRAY_SIZE(fns));
 }
 
+/* ---- B18: a leaf comes as a whole --------------------------------------- */
+
+static u32 erasing;		/* the round that may be incomplete again */
+
+static void *splice_leaf(void *arg)
+{
+	void *entries[FAN];
+
+	(void)arg;
+	for (u32 round = 1; !stopped(); round++) {
+		XA_STATE(xas, xa, FAN);
+		struct xa_node *leaf;
+
+		for (unsigned int i = 0; i < FAN; i++)
+			entries[i] = val(round);
+		BUG_ON(!xas_alloc_spares(&xas, 3, 0));
+		leaf = xas_fill_leaf(&xas, entries);
+		xa_lock(xa);
+		BUG_ON(!xas_splice_leaf(&xas, leaf));
+		xa_unlock(xa);
+		xas_destroy(&xas);
+		smp_store_release(&erasing, round);
+		for (unsigned int i = 0; i < FAN; i++)
+			xa_erase(xa, FAN + i);
+	}
+	return NULL;
+}
+
+static void *load_ends(void *arg)
+{
+	(void)arg;
+	while (!stopped()) {
+		void *first = xa_load(xa, FAN);
+		void *last = xa_load(xa, 2 * FAN - 1);
+
+		smp_rmb();
+		if (first && READ_ONCE(erasing) < xa_to_value(first))
+			BUG_ON(last != first);
+	}
+	return NULL;
+}
+
+static void fm_B18_whole_leaf(void **state)
+{
+	void *(*const fns[])(void *) = { splice_leaf, load_ends };
+
+	(void)state;
+	run_threads(fns, ARRAY_SIZE(fns));
+}
+
 /* ---- X54, X55: iterating ------------------------------------------------ */
 
 #define WINDOW	(2 * FAN)
@@ -414,6 +464,7 @@ int main(void)
 		XA_TEST(fm_X50_removed_and_read),
 		XA_TEST(fm_X51_head_and_node),
 		XA_TEST(fm_X52_X53_orders),
+		XA_TEST(fm_B18_whole_leaf),
 		XA_TEST(sibling_keeps_to_its_own),
 		XA_TEST(fm_X54_iterate),
 		XA_TEST(fm_X55_reach),
