@@ -449,21 +449,25 @@ static unsigned int store_run(struct grab_state *g, unsigned int nr)
 {
 	void *entries[FILEMAP_GRAB_MAX];
 	const struct piece *p = &g->pieces[g->piece];
+	struct xa_node *leaf;
 	unsigned int stored;
 
 	for (unsigned int i = 0; i < nr; i++) {
 		dress(g, &p[i]);
 		entries[i] = p[i].folio;
 	}
+	leaf = filemap_fill_leaf(&g->xas, entries, nr);
 	do {
 		xas_set(&g->xas, p->index);
 		xas_lock(&g->xas);
-		stored = xas_store_run(&g->xas, entries, nr);
+		stored = filemap_store_run(&g->xas, &leaf, entries, nr);
 		stored += store_over_shadows(g, entries, stored, nr);
 		if (stored)
 			filemap_account(g->mapping, stored);
 		xas_unlock(&g->xas);
 	} while (xas_error(&g->xas) == -ENOMEM && xas_nomem(&g->xas, locked_gfp(g)));
+	if (leaf)
+		xas_spare_leaf(&g->xas, leaf);
 	for (unsigned int i = stored; i < nr; i++)
 		undress(g, p[i].folio);
 	return stored;

@@ -77,6 +77,30 @@ static inline void filemap_clear_mapping(struct folio *folio)
 	folio_clear_unevictable(folio);
 }
 
+/*
+ * filemap_fill_leaf() - for a run that is a whole leaf: the leaf, outside the lock
+ *
+ * Return: NULL if it is not, or there is no spare node.
+ */
+static inline struct xa_node *filemap_fill_leaf(struct xa_state *xas,
+						void *const *entries,
+						unsigned int nr)
+{
+	return nr == XA_CHUNK_SIZE ? xas_fill_leaf(xas, entries) : NULL;
+}
+
+/* filemap_store_run() - *@leaf, if nothing is there; else as xas_store_run() */
+static inline unsigned int filemap_store_run(struct xa_state *xas,
+					     struct xa_node **leaf,
+					     void *const *entries,
+					     unsigned int nr)
+{
+	if (!*leaf || !xas_splice_leaf(xas, *leaf))
+		return xas_store_run(xas, entries, nr);
+	*leaf = NULL;
+	return nr;
+}
+
 /* page_cache_delete() - the index only.  Context: folio lock, xa_lock */
 void page_cache_delete(struct address_space *mapping, struct folio *folio,
 		       void *shadow);

@@ -3,8 +3,9 @@
  * Putting folios that have their contents already into a page cache.
  *
  *   dress    reference, mapping, index, flags; nobody sees it
- *   store    a run of single pages in one leaf in one hold of xa_lock; what is
- *            large, or meets a shadow, as one alone is added
+ *   store    a run of single pages in one leaf in one hold of xa_lock, a whole
+ *            leaf by one store; what is large, or meets a shadow, as one alone
+ *            is added
  *   finish   LRU
  *
  * The caller's reference becomes the cache's: for a single page no count is
@@ -108,14 +109,17 @@ static unsigned int store_run(struct filemap_publish *publish, pgoff_t index,
 {
 	struct address_space *mapping = publish->mapping;
 	struct xa_state *xas = &publish->xas;
+	struct xa_node *leaf;
 	unsigned int stored;
 
 	for (unsigned int i = 0; i < nr; i++)
 		dress(publish, folios[i], index + i);
+	leaf = filemap_fill_leaf(xas, (void *const *)folios, nr);
 	do {
 		xas_set(xas, index);
 		xas_lock(xas);
-		stored = xas_store_run(xas, (void *const *)folios, nr);
+		stored = filemap_store_run(xas, &leaf, (void *const *)folios,
+					   nr);
 		if (stored)
 			filemap_account(mapping, stored);
 		if (evictable(publish))
@@ -123,6 +127,8 @@ static unsigned int store_run(struct filemap_publish *publish, pgoff_t index,
 		xas_unlock(xas);
 	} while (xas_error(xas) == -ENOMEM &&
 		 xas_nomem(xas, mapping->gfp_mask));
+	if (leaf)
+		xas_spare_leaf(xas, leaf);
 	for (unsigned int i = 0; i < nr; i++) {
 		if (i < stored)
 			finish(publish, folios[i]);

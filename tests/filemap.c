@@ -9,6 +9,8 @@
 #include "tests/filemap_test.h"
 
 #include "mm/filemap_internal.h"
+#include "mm/folio_split.h"
+#include "mm/guest_memfd.h"
 #include "mm/memcontrol.h"
 
 static void test_fm_C1(void **state)
@@ -165,6 +167,49 @@ static void test_fm_C8(void **state)
 	cache_begin_orders(0, 0);
 	check_new_order(16, 4, 0);
 	cache_end();
+}
+
+/*
+ * A file system wants folios that an index of 64 slots could not split in one
+ * step: none becomes larger than what can be, and that can be split to pages.
+ */
+static void test_case_H10(void **state)
+{
+	static const unsigned int orders[] = { 8, 9, 10, 12, 13, 18, 31 };
+
+	(void)state;
+	for (unsigned int i = 0; i < ARRAY_SIZE(orders); i++) {
+		const unsigned int most = min(orders[i], MAX_PAGECACHE_ORDER);
+		struct guest_memfd *gmem;
+		struct pf_file *file;
+		struct folio *folio;
+
+		cache_begin_orders(0, orders[i]);
+		assert_int_equal(mapping_max_folio_order(&map), most);
+		folio = __filemap_get_folio(&map, 0, FGP_LOCK | FGP_CREAT |
+				fgf_set_order(PAGE_SIZE << orders[i]),
+				map.gfp_mask);
+		assert_false(IS_ERR(folio));
+		assert_int_equal(folio_order(folio), most);
+		assert_int_equal(split_folio_to_order(folio, 0), 0);
+		assert_int_equal(map.nrpages, 1 << most);
+		for (pgoff_t p = 0; p < 1UL << most; p++) {
+			struct folio *page = xa_load(&map.i_pages, p);
+
+			assert_int_equal(page->index, p);
+			assert_int_equal(folio_order(page), 0);
+		}
+		let_go(folio);
+		/* Who asks for more by name is told. */
+		if (orders[i] > most) {
+			assert_int_equal(pf_shmem_create(t.machine, MIB(8),
+							 orders[i], 0, &file),
+					 -EINVAL);
+			assert_int_equal(guest_memfd_create(MIB(8), orders[i],
+							    &gmem), -EINVAL);
+		}
+		cache_end();
+	}
 }
 
 static void test_fm_C9(void **state)
@@ -586,6 +631,7 @@ int main(void)
 		cmocka_unit_test(test_fm_C6),
 		cmocka_unit_test(test_fm_C7),
 		cmocka_unit_test(test_fm_C8),
+		cmocka_unit_test(test_case_H10),
 		cmocka_unit_test(test_fm_C9),
 		cmocka_unit_test(test_fm_C10),
 		cmocka_unit_test(test_fail_nth),
