@@ -19,12 +19,14 @@
 #include "lab/scenario.h"
 
 #include <sched.h>
+#include <time.h>
 
 #define SECOND		1000000000ull
 #define MOST_SCENARIOS	512
 #define MOST_PASSES	10	/* on a busy host some things come late */
 #define MOST_ROUNDS	256	/* until lost frames are looked for */
 #define MOST_SPINS	2000	/* of a thread that waits for the next round */
+#define MOST_SLEEP	20000000ull	/* ns: longer than a turn of the host's */
 #define DELAYS		22	/* of up to 2^22 loops: longer than a collapse */
 
 /*
@@ -66,6 +68,7 @@ static struct {
 	struct race race;
 	atomic_t arrived;
 	u32 expected;
+	u32 waiting_for;	/* threads whose operation has not succeeded */
 	struct lane lanes[RACE_THREADS];
 	struct tally {
 		u64 rounds;
@@ -96,6 +99,11 @@ static void delay(struct random *random)
 		barrier();
 }
 
+static void sleep_ns(u64 ns)
+{
+	(void)!nanosleep(&(struct timespec){ .tv_nsec = (long)ns }, NULL);
+}
+
 static void run_lane(struct lane *lane)
 {
 	race_enter(&stress.race, lane->thread);
@@ -104,6 +112,10 @@ static void run_lane(struct lane *lane)
 				 READ_ONCE(stress.expected); i++)
 		spin(i);
 	delay(&lane->random);
+	/* Rounds are few on a busy host, and some threads are never first. */
+	if (stress.waiting_for && !(stress.waiting_for >> lane->thread & 1) &&
+	    random_chance(&lane->random, 50))
+		sleep_ns(random_below(&lane->random, MOST_SLEEP));
 	race_run(&stress.race, lane->thread);
 	memcpy(lane->exits, gup_exits, sizeof(gup_exits));
 }
@@ -242,14 +254,15 @@ static unsigned int exits_missing(void)
 	return getenv("PINFOLD_STRESS_SCENARIO") ? 0 : missing;
 }
 
-/* Of the @i-th scenario. */
-static unsigned int operations_missing(unsigned int i)
+/* Those of the @i-th scenario whose operation has never succeeded. */
+static u32 missing_threads(unsigned int i)
 {
 	const struct scenario *s = scenario_at(i);
-	unsigned int missing = 0;
+	u32 missing = 0;
 
 	for (unsigned int t = 0; t < scenario_nr_threads(s); t++)
-		missing += asked_for(s) && !stress.tally[i].succeeded[t];
+		if (asked_for(s) && !stress.tally[i].succeeded[t])
+			missing |= 1u << t;
 	return missing;
 }
 
@@ -258,7 +271,7 @@ static unsigned int all_operations_missing(unsigned int nr)
 	unsigned int missing = 0;
 
 	for (unsigned int i = 0; i < nr; i++)
-		missing += operations_missing(i);
+		missing += (unsigned int)__builtin_popcount(missing_threads(i));
 	return missing;
 }
 
@@ -272,7 +285,8 @@ static void run_pass(unsigned int nr, u64 share, bool all)
 		u64 until = max(begin + (i + 1) * share,
 				clock_ns() + share / 2);
 
-		if (asked_for(s) && (all || operations_missing(i)))
+		stress.waiting_for = missing_threads(i);
+		if (asked_for(s) && (all || stress.waiting_for))
 			run_scenario(s, until, &stress.tally[i]);
 	}
 }
