@@ -314,6 +314,9 @@ static void test_resolved_by_other(void **state)
 	assert_int_equal(protect(1, 1, false), 0);	/* no one's */
 	assert_int_equal(protect(2, 1, false), 0);
 	end_writer(&w[1], 8);
+	/* Had it been woken it would ask again. */
+	for (int i = 0; i < 50; i++)
+		sched_yield();
 	assert_false(smp_load_acquire(&w[0].done));
 	assert_int_equal(protect(0, 1, false), 0);
 	end_writer(&w[0], 8);
