@@ -488,7 +488,7 @@ vm_fault_t handle_mm_fault(struct vm_area_struct *vma, pf_addr_t address,
 static void zap_file_entry(struct vm_area_struct *vma, struct folio *folio,
 			   pte_t entry)
 {
-	if (pte_dirty(entry) && (vma->vm_flags & VM_SHARED))
+	if (pte_dirty(entry) && (READ_ONCE(vma->vm_flags) & VM_SHARED))
 		(void)folio_mark_dirty(folio);
 	if (pte_young(entry))
 		folio_mark_accessed(folio);
