@@ -543,7 +543,7 @@ unsigned int xas_replace_run(struct xa_state *xas, void *const *entries,
 	int values = 0;
 
 	VM_BUG_ON(xas->xa_shift || xas->xa_sibs);
-	if (!nr)
+	if (!nr || is_head(xas))
 		return 0;
 	xas_create(xas, false);
 	if (xas_error(xas))

@@ -163,6 +163,33 @@ static void run_at_max(void **state)
 	assert_valid(xa);
 }
 
+/* What is alone at index 0 is the head, and the tree does not grow for nothing. */
+static void run_meets_head(void **state)
+{
+	XA_STATE(xas, xa, 0);
+	void *olds[2];
+
+	(void)state;
+	for (unsigned int value = 0; value < 2; value++) {
+		void *head = value ? val(7) : ptr(7);
+
+		store(xa, 0, head);
+		assert_true(xas_alloc_spares(&xas, 2, 0));
+		xa_lock(xa);
+		xas_set(&xas, 0);
+		assert_int_equal(xas_store_run(&xas, entries, 2), 0);
+		assert_ptr_equal(xas_load(&xas), head);
+		xas_set(&xas, 0);
+		assert_int_equal(xas_replace_run(&xas, entries, olds, 2), 0);
+		assert_ptr_equal(xas_load(&xas), head);
+		xa_unlock(xa);
+		assert_int_equal(xas_error(&xas), 0);
+		assert_valid(xa);
+		assert_ptr_equal(xa_erase(xa, 0), head);
+	}
+	xas_destroy(&xas);
+}
+
 /* The values among them are counted. */
 static void run_of_values(void **state)
 {
@@ -345,6 +372,7 @@ int main(void)
 		BATCH_TEST(run_meets_large),
 		BATCH_TEST(run_needs_memory),
 		BATCH_TEST(run_at_max),
+		BATCH_TEST(run_meets_head),
 		BATCH_TEST(run_of_values),
 		BATCH_TEST(fm_B18),
 		BATCH_TEST(splice_needs_memory),
