@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Ways to fill a file: folio by folio, as before S4, and many at a time.  All
- * copy with the same copier.
+ * copy by streaming stores; several pages at a time, which is faster, can only who
+ * has several.
  */
 #include "bench/populate.h"
 
