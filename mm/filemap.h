@@ -227,10 +227,10 @@ static inline bool folio_contains(const struct folio *folio, pgoff_t index)
 	return index - folio->index < (pgoff_t)folio_nr_pages(folio);
 }
 
-/* filemap_subclass() - for folio_lock_nested() */
+/* filemap_subclass() - for folio_lock_nested(): ascends with @index in a leaf */
 static inline int filemap_subclass(pgoff_t index)
 {
-	return index < 0x7ffffffe ? (int)index + 1 : 0x7fffffff;
+	return (int)(index % 0x7fffffc0) + 1;
 }
 
 /* ---- adding and removing ------------------------------------------------- */

@@ -28,6 +28,7 @@ void filemap_publish_init(struct filemap_publish *publish,
 			  struct address_space *mapping)
 {
 	publish->mapping = mapping;
+	publish->paid = false;
 	publish->xas = (struct xa_state)
 		XA_STATE_INIT(&mapping->i_pages, 0, 0, 0);
 }
@@ -35,6 +36,14 @@ void filemap_publish_init(struct filemap_publish *publish,
 void filemap_publish_end(struct filemap_publish *publish)
 {
 	xas_destroy(&publish->xas);
+}
+
+/* For nodes that are missing after all; locks may be held. */
+static gfp_t gfp_of(const struct filemap_publish *publish)
+{
+	const gfp_t gfp = publish->mapping->gfp_mask;
+
+	return publish->paid ? (gfp & ~GFP_KERNEL) | GFP_NOWAIT : gfp;
 }
 
 /* Folios of this mapping may be evicted: a clean one would be lost at once. */
@@ -126,7 +135,7 @@ static unsigned int store_run(struct filemap_publish *publish, pgoff_t index,
 			mark_dirty(xas, index, stored);
 		xas_unlock(xas);
 	} while (xas_error(xas) == -ENOMEM &&
-		 xas_nomem(xas, mapping->gfp_mask));
+		 xas_nomem(xas, gfp_of(publish)));
 	if (leaf)
 		xas_spare_leaf(xas, leaf);
 	for (unsigned int i = 0; i < nr; i++) {
@@ -149,13 +158,13 @@ static int store_one(struct filemap_publish *publish, pgoff_t index,
 	__folio_set_uptodate(folio);
 	if (evictable(publish))
 		__folio_set_dirty(folio);
-	err = __filemap_add_folio(mapping, folio, index, mapping->gfp_mask,
+	err = __filemap_add_folio(mapping, folio, index, gfp_of(publish),
 				  &shadow);
 	if (err) {
 		folio_clear_uptodate(folio);
 		folio_clear_dirty(folio);
 	} else {
-		filemap_queue_new(folio, shadow, mapping->gfp_mask);
+		filemap_queue_new(folio, shadow, gfp_of(publish));
 	}
 	folio_unlock(folio);
 	if (!err)
@@ -171,7 +180,7 @@ static void provide_nodes(struct filemap_publish *publish, pgoff_t index,
 	pgoff_t last = index;
 
 	for (unsigned int i = 0; i + 1 < nr; i++)
-		last += (pgoff_t)folio_nr_pages(folios[i]);
+		last += folios[i] ? (pgoff_t)folio_nr_pages(folios[i]) : 1;
 	xas_set(xas, index);
 	(void)!xas_alloc_spares(xas, xas_spares_for(xas, last),
 				publish->mapping->gfp_mask);
@@ -188,31 +197,46 @@ static unsigned int charge(const struct filemap_publish *publish,
 	struct mem_cgroup *memcg = get_mem_cgroup_from_current();
 	const gfp_t gfp = publish->mapping->gfp_mask;
 	unsigned long pages = 0;
+	bool all;
 
 	for (unsigned int i = 0; i < nr; i++)
-		pages += (unsigned long)folio_nr_pages(folios[i]);
-	if (!try_charge(memcg, gfp, pages)) {
-		for (unsigned int i = 0; i < nr; i++)
+		if (folios[i])
+			pages += (unsigned long)folio_nr_pages(folios[i]);
+	all = !pages || !try_charge(memcg, gfp, pages);
+	for (unsigned int i = 0; i < nr; i++) {
+		if (!folios[i])
+			continue;
+		if (all)
 			mem_cgroup_commit_charge(folios[i],
 						 mem_cgroup_id(memcg));
-		return nr;
-	}
-	for (unsigned int i = 0; i < nr; i++)
-		if (mem_cgroup_charge(folios[i], gfp))
+		else if (mem_cgroup_charge(folios[i], gfp))
 			return i;
+	}
+	return nr;
+}
+
+unsigned int filemap_publish_pay(struct filemap_publish *publish, pgoff_t index,
+				 struct folio *const *folios, unsigned int nr)
+{
+	nr = charge(publish, folios, nr);
+	if (nr)
+		provide_nodes(publish, index, folios, nr);
+	publish->paid = true;
 	return nr;
 }
 
 int filemap_publish_folios(struct filemap_publish *publish, pgoff_t index,
 			   struct folio *const *folios, unsigned int nr)
 {
-	const unsigned int paid = charge(publish, folios, nr);
-	unsigned int done = 0;
+	unsigned int paid = nr, done = 0;
 	int err = 0;
 
-	if (!paid)
-		return -ENOMEM;
-	provide_nodes(publish, index, folios, paid);
+	if (!publish->paid) {
+		paid = charge(publish, folios, nr);
+		if (!paid)
+			return -ENOMEM;
+		provide_nodes(publish, index, folios, paid);
+	}
 	while (done < paid && !err) {
 		unsigned int run = run_length(index, folios + done,
 					      paid - done);
@@ -234,7 +258,7 @@ int filemap_publish_folios(struct filemap_publish *publish, pgoff_t index,
 		}
 		done += stored;
 	}
-	for (unsigned int i = done; i < paid; i++)
+	for (unsigned int i = done; i < paid && !publish->paid; i++)
 		mem_cgroup_uncharge(folios[i]);
 	return done ? (int)done : err;
 }

@@ -27,12 +27,27 @@
 struct filemap_publish {
 	struct address_space *mapping;
 	struct xa_state xas;
+	bool paid;		/* by filemap_publish_pay(): no reclaim any more */
 };
 
 void filemap_publish_init(struct filemap_publish *publish,
 			  struct address_space *mapping);
 /* filemap_publish_end() - free the spare nodes */
 void filemap_publish_end(struct filemap_publish *publish);
+
+/*
+ * filemap_publish_pay() - get all memory that publishing takes: charge, nodes
+ * @folios: NULL for what is in the cache already, a page each
+ *
+ * For who is going to publish with locks held.  From now on
+ * filemap_publish_folios() charges nothing and does not reclaim.
+ * Return: how many are paid for, NULLs in between included.
+ * Owner: the charge is the folio's, and goes with it.
+ */
+unsigned int __must_check filemap_publish_pay(struct filemap_publish *publish,
+					      pgoff_t index,
+					      struct folio *const *folios,
+					      unsigned int nr);
 
 /*
  * filemap_publish_folios() - add folios, up to date and not locked
@@ -44,7 +59,7 @@ void filemap_publish_end(struct filemap_publish *publish);
  * to them.  In a mapping whose folios can be evicted they are dirty, and marked
  * so, as soon as they are found.
  *
- * The current memory group pays.
+ * The current memory group pays, if filemap_publish_pay() has not.
  * Return: how many are in the cache now, short before one whose place is not
  * empty, or for want of a node or a charge.  If none: -EEXIST, -ENOMEM.
  * Owner: the cache has the caller's references of those; the others stay his.

@@ -118,8 +118,9 @@ static inline void memalloc_pin_restore(unsigned int flags)
 	current->flags = (current->flags & ~TASK_MEMALLOC_PIN) | flags;
 }
 
-/* Small objects of the host's allocator, zeroed; NULL on failure. */
+/* Objects of the host's allocator, zeroed or not; NULL on failure. */
 void *kzalloc(size_t bytes);
+void *kmalloc(size_t bytes);
 void kfree(void *object);
 
 #endif

@@ -42,12 +42,10 @@ struct image_fill {
 	struct gmem_fill fill;
 	struct image image;
 	u64 shift;			/* of the file's offsets against ours */
-	char *window;			/* what was read last */
-	pgoff_t window_pages;
 };
 
 /*
- * Through a window that stays in the caches: so what is written to memory is
+ * Through the window, which stays in the caches: so what is written to memory is
  * streamed, and a folio of the guest's is not left half-read by an error.
  */
 static int fill_from_image(struct image_fill *f, pgoff_t start, pgoff_t end)
@@ -55,17 +53,21 @@ static int fill_from_image(struct image_fill *f, pgoff_t start, pgoff_t end)
 	int err = 0, read_err = 0;
 
 	while (start < end && !err && !read_err) {
-		pgoff_t next = min(end, ALIGN_DOWN(start, f->window_pages) +
-					f->window_pages);
-		struct iovec iov = { f->window, (next - start) << PAGE_SHIFT };
 		const u64 from = ((u64)start << PAGE_SHIFT) + f->shift;
+		pgoff_t next = gmem_fill_window(&f->fill, start);
+		struct iovec iov;
 		u64 done;
 
+		if (!next)
+			return -ENOMEM;
+		next = min(next, end);
+		iov.iov_base = f->fill.window;
+		iov.iov_len = (next - start) << PAGE_SHIFT;
 		read_err = image_read(&f->image, &iov, 1, from, &done);
 		if (read_err)
 			next = start + (done >> PAGE_SHIFT);
-		f->fill.memory = f->window;
-		f->fill.memory_index = start;
+		f->fill.window_start = start;
+		f->fill.window_end = next;
 		err = gmem_fill_range(&f->fill, start, next);
 		if (!err && read_err)
 			return fail_file(read_err, from + done);
@@ -145,18 +147,11 @@ int64_t guest_memfd_restore(struct guest_memfd *gmem, int fd, u64 file_offset,
 			    (u64)fd, 0, 0);
 	there = f.image.size > file_offset ?
 		min(len, ALIGN_DOWN(f.image.size - file_offset, PAGE_SIZE)) : 0;
-	f.window_pages = max((pgoff_t)FILEMAP_PUBLISH_MAX, (pgoff_t)1 <<
-			     mapping_max_folio_order(&gmem->mapping));
-	f.window = kzalloc(min(f.window_pages << PAGE_SHIFT, len));
-	if (!f.window)
-		return fail(-ENOMEM, "no memory to read the file into", 0, 0,
-			    0);
-	gmem_fill_init(&f.fill, gmem);
+	gmem_fill_init(&f.fill, gmem, len >> PAGE_SHIFT);
 	f.fill.overwrite = true;
 	err = restore_range(&f, offset >> PAGE_SHIFT,
 			    (offset + there) >> PAGE_SHIFT);
 	gmem_fill_end(&f.fill);
-	kfree(f.window);
 	if (!err && there < len)
 		err = fail_file(-ENODATA, file_offset + len);
 	done = ((u64)f.fill.pos << PAGE_SHIFT) - offset;

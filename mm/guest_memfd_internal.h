@@ -28,19 +28,30 @@ bool __must_check gmem_lock_prepared(struct guest_memfd *gmem,
 /* gmem_poisoned() - is a page of the folio in [@start, @end) poisoned? */
 bool gmem_poisoned(struct folio *folio, pgoff_t start, pgoff_t end);
 
-/* Filling pages; see mm/guest_memfd_populate.c. */
+/*
+ * Filling pages; see mm/guest_memfd_populate.c.
+ *
+ * The window is memory of ours that has the bytes of some pages: those are copied
+ * with locks held.
+ */
 struct gmem_fill {
 	struct guest_memfd *gmem;
-	const char *memory;		/* the bytes of page memory_index ... */
-	pgoff_t memory_index;
+	const char *from;		/* the caller's bytes ... */
+	pgoff_t from_index;		/* ... from this page on */
+	char *window;			/* page aligned; NULL until it is used */
+	void *window_memory;
+	pgoff_t most;			/* pages that it may have to have */
+	pgoff_t window_start, window_end;	/* the pages that it has */
 	bool overwrite;			/* also what is prepared */
 	pgoff_t pos, end;		/* what is left */
-	unsigned int nr;
+	unsigned int nr, nr_present;
 	struct folio *folios[FILEMAP_PUBLISH_MAX];	/* taken, for pos ... */
 	struct filemap_publish publish;
 };
 
-void gmem_fill_init(struct gmem_fill *fill, struct guest_memfd *gmem);
+/* @most: pages that are filled in all, at most */
+void gmem_fill_init(struct gmem_fill *fill, struct guest_memfd *gmem,
+		    pgoff_t most);
 void gmem_fill_end(struct gmem_fill *fill);
 
 /*
@@ -52,14 +63,28 @@ void gmem_fill_end(struct gmem_fill *fill);
 int __must_check gmem_fill_range(struct gmem_fill *fill, pgoff_t start,
 				 pgoff_t end);
 
-static inline const char *gmem_memory_at(const struct gmem_fill *fill,
+/*
+ * gmem_fill_window() - let the window be there, for pages from @index on
+ *
+ * Return: the page behind the last that it has room for: a large folio's, or a
+ * leaf's; 0 if there is no memory for it.
+ */
+pgoff_t __must_check gmem_fill_window(struct gmem_fill *fill, pgoff_t index);
+
+static inline bool gmem_in_window(const struct gmem_fill *fill, pgoff_t index)
+{
+	return index >= fill->window_start && index < fill->window_end;
+}
+
+/* gmem_window_at() - Context: gmem_in_window() */
+static inline const char *gmem_window_at(const struct gmem_fill *fill,
 					 pgoff_t index)
 {
-	return fill->memory + ((index - fill->memory_index) << PAGE_SHIFT);
+	return fill->window + ((index - fill->window_start) << PAGE_SHIFT);
 }
 
 /*
- * gmem_settle() - give the folio at @fill->pos its bytes
+ * gmem_settle() - give the folio at @fill->pos its bytes, from the window
  *
  * Return: 0, pos is behind what was filled; -EAGAIN, look again; -EEXIST,
  * prepared; -EHWPOISON; -ENOMEM.

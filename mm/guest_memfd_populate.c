@@ -5,7 +5,8 @@
  * Copy, then publish.  In turns of up to a leaf of single pages, or a large
  * folio:
  *
- *   take     frames that are nobody else's, the largest that fit
+ *   take     frames that are nobody else's, the largest that fit, and all other
+ *            memory that the turn needs
  *   copy     into them, holding no lock
  *   publish  all that go into empty slots, in one hold of xa_lock
  *
@@ -16,6 +17,8 @@
  * Single pages that have a folio, allocated and not prepared, take part in the
  * turn: locked, in ascending order, until those before them are published.
  * Others end it before them, and are filled alone: mm/guest_memfd_settle.c.
+ * The bytes come from the window then: reading the caller's memory may need
+ * somebody who waits for these locks.
  *
  * Locks: invalidate_lock for read, folio lock, xa_lock.
  * Source: the design is its own.
@@ -31,10 +34,16 @@
 #include <inttypes.h>
 #include <string.h>
 
-void gmem_fill_init(struct gmem_fill *fill, struct guest_memfd *gmem)
+void gmem_fill_init(struct gmem_fill *fill, struct guest_memfd *gmem,
+		    pgoff_t most)
 {
 	fill->gmem = gmem;
-	fill->memory = NULL;
+	fill->from = NULL;
+	fill->window = NULL;
+	fill->window_memory = NULL;
+	fill->most = most;
+	fill->window_start = 0;
+	fill->window_end = 0;
 	fill->overwrite = false;
 	fill->nr = 0;
 	filemap_publish_init(&fill->publish, &gmem->mapping);
@@ -42,8 +51,53 @@ void gmem_fill_init(struct gmem_fill *fill, struct guest_memfd *gmem)
 
 void gmem_fill_end(struct gmem_fill *fill)
 {
+	kfree(fill->window_memory);
 	filemap_publish_end(&fill->publish);
 }
+
+/* ---- the window ------------------------------------------------------ */
+
+pgoff_t gmem_fill_window(struct gmem_fill *fill, pgoff_t index)
+{
+	const pgoff_t pages = max((pgoff_t)FILEMAP_PUBLISH_MAX, (pgoff_t)1 <<
+			mapping_max_folio_order(&fill->gmem->mapping));
+	const u64 bytes = min(pages, fill->most) << PAGE_SHIFT;
+
+	if (!fill->window) {
+		fill->window_memory = kmalloc(bytes + PAGE_SIZE);
+		if (!fill->window_memory) {
+			(void)fail(-ENOMEM, "no memory for %" PRIu64 " bytes "
+				   "on their way", bytes, 0, 0);
+			return 0;
+		}
+		/* As a file that is read past the host's cache wants it. */
+		fill->window = (char *)ALIGN((uintptr_t)fill->window_memory,
+					     PAGE_SIZE);
+	}
+	return ALIGN_DOWN(index, pages) + pages;
+}
+
+static const char *from_at(const struct gmem_fill *fill, pgoff_t index)
+{
+	return fill->from + ((index - fill->from_index) << PAGE_SHIFT);
+}
+
+/* The bytes of pos ... are in the window: the caller's memory is read here. */
+static int read_ahead(struct gmem_fill *fill)
+{
+	pgoff_t next = gmem_fill_window(fill, fill->pos);
+
+	if (!next)
+		return -ENOMEM;
+	next = min(next, fill->end);
+	memcpy(fill->window, from_at(fill, fill->pos),
+	       (next - fill->pos) << PAGE_SHIFT);
+	fill->window_start = fill->pos;
+	fill->window_end = next;
+	return 0;
+}
+
+/* ---- take and copy --------------------------------------------------- */
 
 /*
  * The first page from @index on that has a folio; @end, if none before has.
@@ -62,8 +116,6 @@ static pgoff_t next_present(const struct gmem_fill *fill, pgoff_t index,
 	rcu_read_unlock();
 	return entry ? xas.xa_index : end;
 }
-
-/* ---- take and copy --------------------------------------------------- */
 
 /* The largest order at @index that ends before @end. */
 static unsigned int largest_order(const struct gmem_fill *fill, pgoff_t index,
@@ -105,24 +157,56 @@ static unsigned int take_frames(struct gmem_fill *fill, pgoff_t index,
 	return nr;
 }
 
-/*
- * A single page that has a folio is filled with the others, if nobody minds.
- */
-static bool lock_present(struct gmem_fill *fill, pgoff_t index)
+/* Of this turn: a leaf's, so that the next one has whole ones; or a large folio's. */
+static pgoff_t turn_end(const struct gmem_fill *fill)
 {
-	struct folio *folio = filemap_lock_folio(&fill->gmem->mapping, index);
+	pgoff_t leaf = ALIGN_DOWN(fill->pos, XA_CHUNK_SIZE) + XA_CHUNK_SIZE;
+	pgoff_t end = fill->end;
 
-	if (IS_ERR(folio))
-		return false;
-	if (!folio_test_large(folio) &&
-	    (fill->overwrite || !folio_test_uptodate(folio)) &&
-	    !gmem_poisoned(folio, index, index + 1)) {
-		fill->folios[fill->nr++] = folio;
-		return true;
+	if (gmem_in_window(fill, fill->pos))
+		end = min(end, fill->window_end);
+	return max(min(end, leaf),
+		   fill->pos + (1UL << largest_order(fill, fill->pos, end)));
+}
+
+/*
+ * Frames for the pages up to @end, paid for, and NULL for those that have a
+ * folio; without the window only up to one.
+ *
+ * Return: 0; -ENOMEM, no more than those.
+ */
+static int take(struct gmem_fill *fill, pgoff_t end)
+{
+	const bool window = gmem_in_window(fill, fill->pos);
+	pgoff_t index = fill->pos;
+	unsigned int got = 1, paid;
+
+	fill->nr_present = 0;
+	while (index < end && fill->nr < FILEMAP_PUBLISH_MAX && got) {
+		pgoff_t absent = next_present(fill, index, end);
+
+		if (absent == index && !window)
+			break;
+		if (absent == index) {
+			fill->folios[fill->nr++] = NULL;
+			fill->nr_present++;
+			index++;
+			continue;
+		}
+		got = take_frames(fill, index, absent);
+		for (unsigned int i = 0; i < got; i++)
+			index += (pgoff_t)folio_nr_pages(
+					fill->folios[fill->nr++]);
 	}
-	folio_unlock(folio);
-	folio_put(folio);
-	return false;
+	paid = filemap_publish_pay(&fill->publish, fill->pos, fill->folios,
+				   fill->nr);
+	if (got && paid == fill->nr)
+		return 0;
+	while (fill->nr > paid)
+		if (fill->folios[--fill->nr])
+			folio_put(fill->folios[fill->nr]);
+	return fail(-ENOMEM, "no memory for pages behind page %" PRIu64,
+		    fill->pos, 0, 0);
 }
 
 /* Of a taken folio: is it a frame of ours?  Else it is the file's, and locked. */
@@ -138,51 +222,69 @@ static void give_back(struct folio *folio)
 	folio_put(folio);
 }
 
-/* Of this turn: a leaf's, so that the next one has whole ones; or a large folio's. */
-static pgoff_t turn_end(const struct gmem_fill *fill)
+/*
+ * The folio of page @index, locked, if it is filled with others.
+ * @behind_ours: a frame goes before it, and may not find its place
+ */
+static struct folio *lock_present(struct gmem_fill *fill, pgoff_t index,
+				  bool behind_ours)
 {
-	pgoff_t leaf = ALIGN_DOWN(fill->pos, XA_CHUNK_SIZE) + XA_CHUNK_SIZE;
+	struct address_space *mapping = &fill->gmem->mapping;
+	struct folio *folio = filemap_get_folio(mapping, index);
 
-	return max(min(fill->end, leaf),
-		   fill->pos + (1UL << largest_order(fill, fill->pos,
-						     fill->end)));
+	if (IS_ERR(folio))
+		return NULL;
+	/* A large one can be split by nobody who finds our reference. */
+	if (folio_test_large(folio)) {
+		folio_put(folio);
+		return NULL;
+	}
+	if (filemap_lock_found(mapping, folio, index, 0))
+		return NULL;
+	if ((!folio_test_uptodate(folio) ||
+	     (fill->overwrite && !behind_ours)) &&
+	    !gmem_poisoned(folio, index, index + 1))
+		return folio;
+	folio_unlock(folio);
+	folio_put(folio);
+	return NULL;
 }
 
 /*
- * Folios for the pages up to @end: frames, and if @mixed what can be locked.
+ * What is there already, up to the first that is not filled with others.
  *
- * Return: 0, also short before something else; -ENOMEM, no more than those.
+ * Return: was that all that was taken?
  */
-static int take(struct gmem_fill *fill, pgoff_t end, bool mixed)
+static bool lock_all_present(struct gmem_fill *fill)
 {
-	pgoff_t index = fill->pos, absent = end;
+	const unsigned int taken = fill->nr;
+	pgoff_t index = fill->pos;
+	bool ours = false;
+	unsigned int nr;
 
-	while (index < end && fill->nr < FILEMAP_PUBLISH_MAX) {
-		unsigned int got;
+	for (nr = 0; nr < fill->nr; nr++) {
+		struct folio **folio = &fill->folios[nr];
 
-		if (mixed)
-			absent = next_present(fill, index, end);
-		if (absent == index) {
-			if (!lock_present(fill, index))
-				return 0;
-			index++;
-			continue;
-		}
-		got = take_frames(fill, index, absent);
-		if (!got)
-			return fail(-ENOMEM, "no memory for page %" PRIu64,
-				    index, 0, 0);
-		while (got--)
-			index += (pgoff_t)folio_nr_pages(
-					fill->folios[fill->nr++]);
+		if (*folio)
+			ours = true;
+		else
+			*folio = lock_present(fill, index, ours);
+		if (!*folio)
+			break;
+		index += (pgoff_t)folio_nr_pages(*folio);
 	}
-	return 0;
+	while (fill->nr > nr)
+		if (fill->folios[--fill->nr])
+			folio_put(fill->folios[fill->nr]);
+	return nr == taken;
 }
 
 /* Unfenced. */
 static void copy(struct gmem_fill *fill)
 {
-	const char *from = gmem_memory_at(fill, fill->pos);
+	const char *from = gmem_in_window(fill, fill->pos) ?
+			   gmem_window_at(fill, fill->pos) :
+			   from_at(fill, fill->pos);
 	void *pages[FILEMAP_PUBLISH_MAX];
 	unsigned int nr = 0;
 
@@ -265,22 +367,32 @@ static int publish_all(struct gmem_fill *fill)
 static int fill_turn(struct gmem_fill *fill)
 {
 	struct rw_semaphore *lock = &fill->gmem->mapping.invalidate_lock;
-	const pgoff_t end = turn_end(fill);
-	const bool mixed = next_present(fill, fill->pos, end) < end;
-	int short_of, err;
+	const bool mixed = next_present(fill, fill->pos, turn_end(fill)) <
+			   turn_end(fill);
+	int short_of, err = 0;
 
-	/* It comes before the locks of folios. */
-	if (mixed)
+	if (mixed && !gmem_in_window(fill, fill->pos))
+		err = read_ahead(fill);
+	if (err)
+		return err;
+	short_of = take(fill, turn_end(fill));
+	/* invalidate_lock comes before the locks of folios. */
+	if (fill->nr_present) {
 		down_read(lock);
-	short_of = take(fill, end, mixed);
-	copy(fill);
-	stream_copy_fence();
-	if (!mixed)
+		/* Else nothing is short before the next turn says so. */
+		if (!lock_all_present(fill))
+			short_of = 0;
+		copy(fill);
+		stream_copy_fence();
+	} else {
+		copy(fill);
+		stream_copy_fence();
 		down_read(lock);
+	}
 	if (fill->nr || short_of)
 		err = publish_all(fill);
 	else
-		err = gmem_settle(fill);
+		err = fill->nr_present ? gmem_settle(fill) : -EAGAIN;
 	up_read(lock);
 	return err ? err : short_of;
 }
@@ -317,9 +429,9 @@ int64_t guest_memfd_populate(struct guest_memfd *gmem, u64 offset,
 			   0);
 	if (err)
 		return err;
-	gmem_fill_init(&fill, gmem);
-	fill.memory = from;
-	fill.memory_index = offset >> PAGE_SHIFT;
+	gmem_fill_init(&fill, gmem, len >> PAGE_SHIFT);
+	fill.from = from;
+	fill.from_index = offset >> PAGE_SHIFT;
 	err = gmem_fill_range(&fill, offset >> PAGE_SHIFT,
 			      (offset + len) >> PAGE_SHIFT);
 	gmem_fill_end(&fill);

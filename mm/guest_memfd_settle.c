@@ -21,7 +21,8 @@
 static int settle_locked(struct gmem_fill *fill, struct folio *folio)
 {
 	const pgoff_t index = fill->pos;
-	pgoff_t next = min(folio_next_index(folio), fill->end);
+	pgoff_t next = min(folio_next_index(folio),
+			   min(fill->end, fill->window_end));
 
 	if (folio_test_uptodate(folio) && !fill->overwrite)
 		return fail(-EEXIST, "page %" PRIu64 " is prepared already",
@@ -36,7 +37,7 @@ static int settle_locked(struct gmem_fill *fill, struct folio *folio)
 		return split_folio_to_order(folio, 0) == -ENOMEM ? -ENOMEM :
 								   -EAGAIN;
 	stream_copy(page_address(folio_page(folio, index - folio->index)),
-		    gmem_memory_at(fill, index), (next - index) << PAGE_SHIFT);
+		    gmem_window_at(fill, index), (next - index) << PAGE_SHIFT);
 	folio_mark_uptodate(folio);
 	fill->pos = next;
 	return 0;

@@ -630,6 +630,11 @@ void *kzalloc(size_t bytes)
 	return should_fail() ? NULL : calloc(1, bytes);
 }
 
+void *kmalloc(size_t bytes)
+{
+	return should_fail() ? NULL : malloc(bytes);
+}
+
 void kfree(void *object)
 {
 	free(object);

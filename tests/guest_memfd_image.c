@@ -8,6 +8,8 @@
 #include "tests/host_io_error.h"
 #include "tests/random.h"
 
+#include "mm/memcontrol.h"
+
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -263,6 +265,52 @@ static void test_fails_half_way(void **state)
 	gmem_end();
 }
 
+/*
+ * A group that may have few pages, and prepared pages here and there: behind the
+ * prefix those have what they had.
+ */
+static void test_short_charge(void **state)
+{
+	static const pgoff_t prepared_pages[] = { 0, 1, 9, 10, 40, 63, 70 };
+	int fd = make_file();
+
+	(void)state;
+	for (pgoff_t i = 0; i < 80; i++)
+		put_page_of(fd, i, i, 3);
+	for (unsigned long room = 0; room <= 74; room++) {
+		struct mem_cgroup *group;
+		pgoff_t absent = 0, done;
+		int64_t ret;
+
+		gmem_begin(128, 0);
+		for (unsigned int i = 0; i < ARRAY_SIZE(prepared_pages); i++)
+			put_page(gmem_page(prepared_pages[i]));
+		assert_int_equal(mem_cgroup_create(the_machine(), room, &group),
+				 0);
+		set_active_memcg(group);
+		ret = guest_memfd_restore(gmem, fd, 0, 0, PAGES(80));
+		set_active_memcg(NULL);
+		assert_true(ret > 0 && ret % PAGE_SIZE == 0);
+		done = (pgoff_t)ret / PAGE_SIZE;
+		for (pgoff_t i = 0; i < 80; i++) {
+			bool was_prepared = false;
+
+			for (unsigned int k = 0; k < ARRAY_SIZE(prepared_pages);
+			     k++)
+				was_prepared |= prepared_pages[k] == i;
+			absent += i < done && !was_prepared;
+			check(i, i < done ? 3 : 0);
+			assert_int_equal(prepared(i), i < done || was_prepared);
+		}
+		assert_int_equal(absent, min(room, 73UL));
+		assert_int_equal(guest_memfd_punch(gmem, 0, PAGES(128)), 0);
+		mem_cgroup_destroy(group);
+		gmem_end();
+	}
+	assert_int_equal(odd_reads, 0);
+	close(fd);
+}
+
 /* A page cannot be read: what lies before it is there, nothing else is touched. */
 static void test_read_error(void **state)
 {
@@ -336,6 +384,7 @@ int main(void)
 		cmocka_unit_test(test_short_file),
 		cmocka_unit_test(test_bad_arguments),
 		cmocka_unit_test(test_fails_half_way),
+		cmocka_unit_test(test_short_charge),
 		cmocka_unit_test(test_read_error),
 		cmocka_unit_test(test_fail_each),
 	};

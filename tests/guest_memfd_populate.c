@@ -276,6 +276,26 @@ static void test_short_charge(void **state)
 	}
 }
 
+/* Terabytes from the beginning the locks of a turn ascend as well. */
+static void test_far_away(void **state)
+{
+	static const pgoff_t starts[] = { 0x7fffff80, 0x7fffffc0, 0x7ffffffd,
+					  0x80000000, 0xffffffc0, 1UL << 40 };
+
+	(void)state;
+	for (unsigned int i = 0; i < ARRAY_SIZE(starts); i++) {
+		gmem_begin(1UL << 41, 0);
+		make_source(starts[i], 100, 3);
+		for (pgoff_t p = 1; p < 100; p += 1 + p % 3)
+			assert_int_equal(guest_memfd_allocate(gmem,
+					 PAGES(starts[i] + p), PAGE_SIZE), 0);
+		assert_int_equal(populate(starts[i], 100), PAGES(100));
+		for (pgoff_t p = starts[i]; p < starts[i] + 100; p++)
+			assert_page(p, 3);
+		gmem_end();
+	}
+}
+
 /* Memory in pieces: smaller folios, and then a prefix. */
 static void test_short_memory(void **state)
 {
@@ -388,6 +408,7 @@ int main(void)
 		cmocka_unit_test(test_fm_B17),
 		cmocka_unit_test(test_fail_each),
 		cmocka_unit_test(test_short_charge),
+		cmocka_unit_test(test_far_away),
 		cmocka_unit_test(test_short_memory),
 		cmocka_unit_test(test_holds),
 		cmocka_unit_test(test_model),

@@ -12,6 +12,7 @@
 void *explore_memset(void *to, int byte, size_t bytes);
 void *explore_memcpy(void *to, const void *from, size_t bytes);
 void *explore_calloc(size_t n, size_t bytes);
+void *explore_malloc(size_t bytes);
 void explore_free(void *object);
 
 #ifdef __SANITIZE_THREAD__
@@ -19,6 +20,7 @@ void explore_free(void *object);
 #define memcpy		explore_memcpy
 #define memmove		explore_memcpy
 #define calloc		explore_calloc
+#define malloc		explore_malloc
 #define free		explore_free
 #endif
 

@@ -201,6 +201,12 @@ void *explore_calloc(size_t n, size_t bytes)
 				      memory_alloc(n * bytes);
 }
 
+/* Zeroed, too: what a schedule reads may not depend on the one before. */
+void *explore_malloc(size_t bytes)
+{
+	return run.phase == RUN_OFF ? malloc(bytes) : memory_alloc(bytes);
+}
+
 void explore_free(void *object)
 {
 	if (run.phase == RUN_OFF)
