@@ -255,10 +255,13 @@ static int measure(struct populate *p, struct populate_way *ways,
 	return err;
 }
 
-/* As for the other suites: five per cent are the clock's. */
+/*
+ * Some per cent are the clock's.  The limit of the index has descriptors of its
+ * own: where the caches have room for them makes a third from run to run.
+ */
 static void check_row(struct bench_row *row, const struct bench_row *limit)
 {
-	const double least = 0.95;
+	const double least = row->copy ? 0.9 : 0.7;
 
 	if (COUNTING_BUILD || row->get_ratio >= least ||
 	    row->get_ns.min >= least * limit->get_ns.min)
