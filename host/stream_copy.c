@@ -3,8 +3,8 @@
  * 1. Only whole cache lines are streamed, each by consecutive stores: a line
  *    that is written in part costs the memory a read.
  * 2. Pages are copied four at a time, as the C library does for large copies:
- *    more reads are under way at once.  There is no prefetch: the processor's
- *    own is better (each kind we tried, at each distance, cost 2 to 10 %).
+ *    more reads are under way at once.  There is no prefetch: with hints of any
+ *    kind and distance it took longer.
  * 3. Under a sanitizer of races, or a controller of schedules, all is memcpy(),
  *    which they see.
  */
